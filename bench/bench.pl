@@ -27,8 +27,7 @@ $node->append_conf(
 		'work_mem = 64MB',
 		quiet_conf(), ''));
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_keys;
 	CREATE EXTENSION snowflake_bench;
@@ -97,9 +96,8 @@ $node->safe_psql(
 sub configure
 {
 	my ($scheme) = @_;
-	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
-	$node->restart;
-	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+	restart_with($node, "snowflake.scheme = '$scheme'");
+	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 	return;
 }
 
@@ -115,12 +113,11 @@ sub measure
 	my %slices;
 	my $list = join ', ', map { "('$_->[0]', '$_->[1]')" } @cases;
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		TRUNCATE slices, cases;
 		INSERT INTO cases (name, expression) VALUES $list;
 		CALL measure($calls, $slices)});
-	foreach (split /\n/, $node->safe_psql('postgres', 'SELECT name, ms FROM slices ORDER BY round'))
+	foreach (split /\n/, sql($node, 'SELECT name, ms FROM slices ORDER BY round'))
 	{
 		my ($name, $ms) = split /\|/;
 		push @{ $slices{$name} }, $ms * 1e6 / $calls;
@@ -173,7 +170,7 @@ my $measured = measure(
 		q{hashids_decode(hashids_encode(n, ''this is my salt''), ''this is my salt'')}
 	]);
 my (@floor_ns, @ours_ns);
-foreach (split /\n/, $node->safe_psql('postgres', "SELECT * FROM loop_slices($slices)"))
+foreach (split /\n/, sql($node, "SELECT * FROM loop_slices($slices)"))
 {
 	my ($floor_ns, $ours_ns) = split /\|/;
 	push @floor_ns, $floor_ns;
@@ -258,14 +255,12 @@ foreach my $case ([ 'default scheme', $default ], [ '20-bit sequence', $wide ])
 		  [ median(map { $_->[0] } @latencies), most(map { $_->[1] } @latencies) ];
 		if ($scheme eq $default)
 		{
-			$node->safe_psql('postgres',
-				'CREATE UNLOGGED TABLE IF NOT EXISTS loads (ids bigint[]); TRUNCATE loads');
+			sql($node, 'CREATE UNLOGGED TABLE IF NOT EXISTS loads (ids bigint[]); TRUNCATE loads');
 			my $each = int(1_000_000 / $n);
 			at_once(
 				("INSERT INTO loads SELECT array_agg(snowflake_nextval()) FROM generate_series(1, $each)"
 				) x $n);
-			$full{$n} = $node->safe_psql(
-				'postgres', q{
+			$full{$n} = sql($node, q{
 				SELECT 100.0 * count(*) FILTER (WHERE ids = 4096) / count(*)
 				FROM (SELECT count(*) AS ids FROM loads, unnest(ids) id GROUP BY id >> 22) t});
 		}
@@ -402,11 +397,11 @@ foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } ke
 	my $log = $node->basedir . '/pgbench_log';
 	unlink glob("$log.*");
 	my $stat = 'SELECT ids, extract(epoch FROM clock_timestamp()) FROM snowflake_stat';
-	my ($ids, $at) = split /\|/, $node->safe_psql('postgres', $stat);
+	my ($ids, $at) = split /\|/, sql($node, $stat);
 	PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-M', 'prepared', '-c', '1',
 		'-T', $run, '-f', $single, '-l', "--log-prefix=$log",
 		'-h', $node->host, '-p', $node->port, 'postgres');
-	my ($ids_after, $at_after) = split /\|/, $node->safe_psql('postgres', $stat);
+	my ($ids_after, $at_after) = split /\|/, sql($node, $stat);
 	finish_queries(@sessions);
 	my @us = sort { $a <=> $b }
 	  map { (split)[2] } map { split /\n/, slurp_file($_) } glob("$log.*");
@@ -417,7 +412,7 @@ foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } ke
 
 progress('a synchronous standby');
 my $pair = new_primary('pair', "shared_preload_libraries = 'snowflake,snowflake_bench'", "snowflake.scheme = '$wide'");
-$pair->safe_psql('postgres', 'CREATE EXTENSION snowflake_bench');
+sql($pair, 'CREATE EXTENSION snowflake_bench');
 my $standby = new_standby($pair, 'bench_standby');
 # The call that waits because the standby has become synchronous is timed apart.
 my $waited = 'SELECT reserve_waits, reserve_wait_ms FROM snowflake_stat';
@@ -427,18 +422,16 @@ foreach my $round (1 .. $rounds)
 {
 	foreach my $names ('', '*')
 	{
-		$pair->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
-		$pair->reload;
+		reload_with($pair, "synchronous_standby_names = '$names'");
 		$pair->poll_query_until('postgres',
 			"SELECT bool_and((sync_state = 'async') = ('$names' = '')) FROM pg_stat_replication");
 		my $start = time;
-		$pair->safe_psql('postgres', 'SELECT snowflake_nextval()');
+		sql($pair, 'SELECT snowflake_nextval()');
 		push @first_ms, (time - $start) * 1000 if $names eq '*';
-		my ($before, $ms_before) = split /\|/, $pair->safe_psql('postgres', $waited);
+		my ($before, $ms_before) = split /\|/, sql($pair, $waited);
 		push @{ $mark{$names} },
-		  $pair->safe_psql('postgres',
-			"SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
-		my ($after, $ms_after) = split /\|/, $pair->safe_psql('postgres', $waited);
+		  sql($pair, "SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
+		my ($after, $ms_after) = split /\|/, sql($pair, $waited);
 		$waits += $after - $before;
 		$wait_ms += $ms_after - $ms_before;
 	}
@@ -458,23 +451,20 @@ $pair->stop;
 # sets its own.
 progress('a registry');
 configure($wide);
-$node->safe_psql('postgres',
-	"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(2, 3, failovers => 0, new => true)");
+sql($node, "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(2, 3, failovers => 0, new => true)");
 my $granted = PostgreSQL::Test::Cluster->new('granted');
 $granted->init;
 $granted->append_conf('postgresql.conf', join("\n",
 	"shared_preload_libraries = 'snowflake,snowflake_bench'",
 	"snowflake.scheme = '$wide'", registry_conf($node), 'log_statement = none', ''));
 $granted->start;
-$granted->safe_psql('postgres',
-	'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_bench');
+sql($granted, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_bench');
 my %granted_ns;
 foreach my $round (0 .. $rounds)
 {
 	foreach my $server ($node, $granted)
 	{
-		my $ns = $server->safe_psql('postgres',
-			"SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
+		my $ns = sql($server, "SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
 		push @{ $granted_ns{ $server->name } }, $ns if $round > 0;
 	}
 }
@@ -529,8 +519,7 @@ foreach my $round (0 .. $insert_rounds)
 		my ($name, $type, $value) = @$case;
 		my $columns = $value eq 'n' ? 'id, v' : 'v';
 		my $select = $value eq 'n' ? 'n, n' : 'n';
-		my $result = $node->safe_psql(
-			'postgres', qq{
+		my $result = sql($node, qq{
 			DROP TABLE IF EXISTS t;
 			CREATE TABLE t (id $type, v int);
 			CHECKPOINT;
@@ -551,8 +540,7 @@ foreach my $round (1 .. ($quick ? 1 : 3))
 	{
 		my ($name, $type, $value) = @$case;
 		progress("pgbench, $name");
-		$node->safe_psql(
-			'postgres', qq{
+		sql($node, qq{
 			DROP TABLE IF EXISTS t;
 			DROP SEQUENCE IF EXISTS given;
 			CREATE TABLE t (id $type, v int);
@@ -608,8 +596,7 @@ foreach my $round (0 .. $rounds)
 	foreach my $case (@decode)
 	{
 		my ($name, $expression) = @$case;
-		my $ms = $node->safe_psql('postgres',
-			"SELECT ms('SELECT count($expression) FROM ids')");
+		my $ms = sql($node, "SELECT ms('SELECT count($expression) FROM ids')");
 		push @{ $decode{$name} }, $ms if $round > 0;
 	}
 }

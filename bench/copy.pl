@@ -25,16 +25,15 @@ my $file = $node->basedir . '/rows';
 open(my $rows_of_file, '>', $file) or die $!;
 print $rows_of_file "$_\n" foreach 1 .. $rows;
 close $rows_of_file;
-$node->safe_psql('postgres', "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
-$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
+sql($node, "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
+sql($node, "SELECT snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
 sub copy
 {
 	my ($table) = @_;
 
-	return split /\|/, $node->safe_psql(
-		'postgres', qq{
+	return split /\|/, sql($node, qq{
 		TRUNCATE $table;
 		CHECKPOINT;
 		SELECT clock_timestamp() AS begun, pg_current_wal_insert_lsn() AS lsn \\gset
@@ -74,6 +73,6 @@ foreach my $kind (0 .. $#kinds)
 
 foreach my $kind (0 .. $#kinds)
 {
-	is($node->safe_psql('postgres', "SELECT count(DISTINCT id) FROM t$kind"), $rows, "$kinds[$kind][0]: each row has a key of its own");
+	is(sql($node, "SELECT count(DISTINCT id) FROM t$kind"), $rows, "$kinds[$kind][0]: each row has a key of its own");
 }
 done_testing();

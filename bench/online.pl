@@ -13,14 +13,14 @@ begin_report('online', 'bench/run online');
 
 my $node = new_server('bench', 'wal_level = logical', 'shared_buffers = 1GB', 'max_wal_size = 16GB',
 	'log_statement = none', 'fsync = on');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+sql($node, 'CREATE ROLE regress_reader');
 foreach my $database ('used', 'plain')
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	sql($node, "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 	create_shop($node, $database, $norders);
 }
-$node->safe_psql('postgres', 'CHECKPOINT');
+sql($node, 'CHECKPOINT');
 
 #
 # The clients: what each transaction does, and how often
@@ -123,7 +123,7 @@ sleep 3;
 stop_load($clients);
 my $ratio = $node->safe_psql('used', "SELECT pg_relation_size('orders')") / $size;
 my $whole = shop_is_whole($node, 'used', $norders);
-my $deadlocks = $node->safe_psql('postgres', "SELECT deadlocks FROM pg_stat_database WHERE datname = 'used'");
+my $deadlocks = sql($node, "SELECT deadlocks FROM pg_stat_database WHERE datname = 'used'");
 
 # A small table, with nobody else.
 $node->safe_psql('used', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSERT INTO small (v) SELECT generate_series(1, 100)');

@@ -37,7 +37,7 @@ my @kinds = (
 	});
 
 my $created = "date_trunc('day', now()) - ($days - 1 - d) * interval '1 day'";
-$node->safe_psql('postgres', create_ms());
+sql($node, create_ms());
 foreach my $kind (@kinds)
 {
 	my $table = $kind->{table};
@@ -48,8 +48,7 @@ foreach my $kind (@kinds)
 	my $index = $kind->{index} ? "CREATE INDEX ON $table ($kind->{index});" : '';
 
 	progress("partitions, $kind->{name}");
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		CREATE TABLE $table ($kind->{columns}) PARTITION BY RANGE ($kind->{key});
 		$index
 		SELECT format('CREATE TABLE ${table}_%s PARTITION OF $table FOR VALUES FROM (%L) TO (%L)', d, $from, $to)
@@ -63,8 +62,7 @@ foreach my $kind (@kinds)
 
 # Sizes, with old rows alone
 my %size = map {
-	$_->{table} => $node->safe_psql('postgres',
-		"SELECT sum(pg_indexes_size(relid)) FROM pg_partition_tree('$_->{table}')")
+	$_->{table} => sql($node, "SELECT sum(pg_indexes_size(relid)) FROM pg_partition_tree('$_->{table}')")
 } @kinds;
 
 # New rows, into the partition of today
@@ -74,8 +72,7 @@ foreach my $round (0 .. $rounds)
 	progress("new rows, round $round of $rounds");
 	foreach my $kind (@kinds)
 	{
-		my $ms = $node->safe_psql('postgres',
-			"CHECKPOINT; SELECT ms('INSERT INTO $kind->{table} (v) SELECT n FROM generate_series(1, $rows) n')");
+		my $ms = sql($node, "CHECKPOINT; SELECT ms('INSERT INTO $kind->{table} (v) SELECT n FROM generate_series(1, $rows) n')");
 		push @{ $insert{ $kind->{table} } }, $ms if $round > 0;
 	}
 }
@@ -83,14 +80,13 @@ foreach my $round (0 .. $rounds)
 # Queries, each in turn: a day, and one row by its ID.  Each session plans for the first
 # time with cold caches, so it has one query before.
 my $middle = "date_trunc('day', now()) - $days / 2 * interval '1 day'";
-my ($from_day, $to_day) = split /\|/, $node->safe_psql('postgres', "SELECT $middle, $middle + interval '1 day'");
+my ($from_day, $to_day) = split /\|/, sql($node, "SELECT $middle, $middle + interval '1 day'");
 my %query = map {
 	$_->{table} => {
 		day => sprintf("SELECT count(*), sum(v) FROM $_->{table} WHERE $_->{key} >= $_->{bound} AND $_->{key} < $_->{bound}",
 			"'$from_day'", "'$to_day'"),
 		one => "SELECT v FROM $_->{table} WHERE id = '"
-		  . $node->safe_psql('postgres',
-			sprintf("SELECT id FROM $_->{table} WHERE $_->{key} >= $_->{bound} LIMIT 1", "'$from_day'")) . "'"
+		  . sql($node, sprintf("SELECT id FROM $_->{table} WHERE $_->{key} >= $_->{bound} LIMIT 1", "'$from_day'")) . "'"
 	}
 } @kinds;
 my $session = join ";\n", map {
@@ -104,7 +100,7 @@ my $session = join ";\n", map {
 		} qw(day one)
 	} @kinds
 } 0 .. $queries;
-foreach (split /\n/, $node->safe_psql('postgres', $session))
+foreach (split /\n/, sql($node, $session))
 {
 	my ($table, $what, $n, $ms) = split /\|/;
 	push @{ $took{$what}{$table} }, $ms if $n > 0;
@@ -113,8 +109,7 @@ foreach my $table (map { $_->{table} } @kinds)
 {
 	foreach my $what (qw(day one))
 	{
-		my @lines = split /\n/, $node->safe_psql('postgres',
-			"BEGIN; $query{$table}{$what}; SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND relation <> 'pg_locks'::regclass; COMMIT");
+		my @lines = split /\n/, sql($node, "BEGIN; $query{$table}{$what}; SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND relation <> 'pg_locks'::regclass; COMMIT");
 		$locks{$table}{$what} = $lines[-1];
 	}
 }
@@ -125,7 +120,7 @@ foreach my $month (0 .. 2)
 	foreach my $table (map { $_->{table} } @kinds)
 	{
 		my $tables = join ', ', map { "${table}_$_" } 30 * $month .. 30 * $month + 29;
-		push @{ $drop{$table} }, $node->safe_psql('postgres', "SELECT ms('DROP TABLE $tables')");
+		push @{ $drop{$table} }, sql($node, "SELECT ms('DROP TABLE $tables')");
 	}
 }
 

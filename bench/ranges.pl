@@ -18,7 +18,7 @@ my @sessions = (1, 16);
 begin_report('ranges', 'bench/run ranges');
 
 my $registry = new_registry('registry', '1, 100, new => true', quiet_conf());
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 
 # Two servers, each with a proxy to the registry, which can be 100 ms away
 my (@servers, @proxies);
@@ -31,7 +31,7 @@ foreach my $name ('a', 'b')
 		registry_conf($registry) =~ s/host=\S+ port=\d+/host=$proxy->{host} port=$proxy->{port}/r);
 }
 my ($node) = @servers;
-$node->safe_psql('postgres', create_ms() . q{
+sql($node, create_ms() . q{
 	CREATE SEQUENCE local; CREATE SEQUENCE cached CACHE 100;
 	CREATE SEQUENCE range; SELECT snowflake_set_sequence_kind('range', 'range')});
 
@@ -94,7 +94,7 @@ foreach my $round (0 .. $rounds)
 		my (@times, @runs);
 
 		$_->set('pass') foreach @proxies;
-		$_->safe_psql('postgres', "CREATE TABLE $table (id bigserial PRIMARY KEY, v int);"
+		sql($_, "CREATE TABLE $table (id bigserial PRIMARY KEY, v int);"
 			  . ($kind eq 'range' ? "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range');" : '') . 'CHECKPOINT')
 		  foreach @servers;
 		$_->set($mode) foreach @proxies;
@@ -114,9 +114,9 @@ foreach my $round (0 .. $rounds)
 		{
 			system_or_bail('sh', '-c', 'psql -XAtq -d "$1" -c "COPY $3 TO STDOUT" | psql -XAtq -v ON_ERROR_STOP=1 -d "$2" -c "COPY $3 FROM STDIN"',
 				'sh', (map { $_->connstr('postgres') } @servers), $table);
-			is($servers[1]->safe_psql('postgres', "SELECT count(*) FROM $table"), 2 * $rows, "$copies[$copy][0]: no key is on both servers");
+			is(sql($servers[1], "SELECT count(*) FROM $table"), 2 * $rows, "$copies[$copy][0]: no key is on both servers");
 		}
-		$_->safe_psql('postgres', "DROP TABLE $table") foreach @servers;
+		sql($_, "DROP TABLE $table") foreach @servers;
 	}
 }
 $_->set('pass') foreach @proxies;
@@ -131,14 +131,14 @@ foreach my $way ('fast stop', 'kill -9')
 		{
 			progress("$way, $round of $restarts");
 			my $sequence = ($way =~ s/\W//gr) . "_${load}_$round";
-			$node->safe_psql('postgres', "CREATE SEQUENCE $sequence; SELECT snowflake_set_sequence_kind('$sequence', 'range')");
+			sql($node, "CREATE SEQUENCE $sequence; SELECT snowflake_set_sequence_kind('$sequence', 'range')");
 			my $call = $node->basedir . "/$sequence.sql";
 			append_to_file($call, "SELECT nextval('$sequence');\n");
 			run_command([ 'pgbench', '-n', '-c', 4, '-T', 2 * $seconds, '--rate', $load, '-f', $call, $node->connstr('postgres') ]) if $load;
-			my $last = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+			my $last = sql($node, "SELECT nextval('$sequence')");
 			$way eq 'fast stop' ? $node->stop('fast') : kill_postmaster($node);
 			$node->start;
-			push @{ $lost{$way}{$load} }, $node->safe_psql('postgres', "SELECT nextval('$sequence')") - $last - 1;
+			push @{ $lost{$way}{$load} }, sql($node, "SELECT nextval('$sequence')") - $last - 1;
 		}
 	}
 }

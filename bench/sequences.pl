@@ -18,7 +18,7 @@ my $node = new_primary('bench', 'snowflake.worker_id = 1',
 my %session;
 foreach my $database ('unattached', 'attached')
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	sql($node, "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE SEQUENCE local;' . create_ms());
 	$session{$database} = $node->background_psql($database);
 }

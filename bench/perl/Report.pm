@@ -12,6 +12,7 @@ my $terminal;
 BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
 
 use Exporter 'import';
+use SnowflakeTest::Servers;
 
 our @EXPORT = qw($quick begin_report say_to progress quiet_conf machine_text plot);
 
@@ -67,7 +68,7 @@ sub machine_text
 	my $cpus = `nproc`;
 
 	chomp($machine, $cpus);
-	return 'PostgreSQL ' . $node->safe_psql('postgres', 'SHOW server_version') . ", $cpus cores ($machine)";
+	return 'PostgreSQL ' . sql($node, 'SHOW server_version') . ", $cpus cores ($machine)";
 }
 
 # Draw a plot, in colours that can be read on light and on dark, as NAME.svg.

@@ -42,7 +42,7 @@ sub use_shop
 		"clients use the shop $what");
 }
 
-$node->safe_psql('postgres', $shop);
+sql($node, $shop);
 $node->command_ok(
 	[
 		'pgbench', '-i', '-q', '-s', '1', '--foreign-keys', '-d',
@@ -54,40 +54,33 @@ use_shop('before');
 my $totals = q{
 	SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders), (SELECT count(*) FROM lines),
 		   (SELECT count(*) FROM returns), (SELECT count(*) FROM events)};
-my $rows = $node->safe_psql('postgres', $totals);
+my $rows = sql($node, $totals);
 is($rows, '400|400|1200|400|400', 'there are rows before the conversion');
 my $checksum =
   q{SELECT md5(string_agg(c.id || ' ' || o.id || ' ' || l.line || ' ' || r.id, ',' ORDER BY l.order_id, l.line))
 	FROM customers c JOIN orders o ON o.customer = c.id JOIN lines l ON l.order_id = o.id
 		 LEFT JOIN returns r USING (order_id, line)};
-my $content = $node->safe_psql('postgres', $checksum);
+my $content = sql($node, $checksum);
 
 # A dry run, in the order in which a user would go about it
-my $statements = $node->safe_psql('postgres',
-	"SELECT count(*) FROM (VALUES ('customers', NULL), ('orders', NULL), ('returns', NULL), ('events', 'id')) v(t, c), snowflake_convert(t::regclass, c, true)"
+my $statements = sql($node, "SELECT count(*) FROM (VALUES ('customers', NULL), ('orders', NULL), ('returns', NULL), ('events', 'id')) v(t, c), snowflake_convert(t::regclass, c, true)"
 );
 cmp_ok($statements, '>', 8, 'a dry run returns the statements');
-my $schema_before = $node->safe_psql('postgres',
-	"SELECT count(*) FROM pg_attribute WHERE atttypid = 'int4'::regtype AND attrelid IN ('customers'::regclass, 'orders'::regclass)"
+my $schema_before = sql($node, "SELECT count(*) FROM pg_attribute WHERE atttypid = 'int4'::regtype AND attrelid IN ('customers'::regclass, 'orders'::regclass)"
 );
 is($schema_before, '4', 'a dry run changes nothing');
 
 # One transaction that is taken back, then for good
-$node->safe_psql('postgres',
-	"BEGIN; SELECT snowflake_convert('customers'); ROLLBACK");
-is( $node->safe_psql(
-		'postgres',
-		"SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'customers'::regclass AND attname = 'id'"
-	),
-	'integer',
-	'a conversion can be rolled back');
+sql($node, "BEGIN; SELECT snowflake_convert('customers'); ROLLBACK");
+is(sql($node, "SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'customers'::regclass AND attname = 'id'"
+	), 'integer', 'a conversion can be rolled back');
 foreach my $table ("'customers'", "'orders'", "'returns'", "'events', 'id'",
 	"'pgbench_branches'", "'pgbench_tellers'", "'pgbench_accounts'")
 {
-	$node->safe_psql('postgres', "SELECT snowflake_convert($table)");
+	sql($node, "SELECT snowflake_convert($table)");
 }
-is($node->safe_psql('postgres', $totals), $rows, 'no row is lost');
-is($node->safe_psql('postgres', $checksum), $content, 'no row is changed');
+is(sql($node, $totals), $rows, 'no row is lost');
+is(sql($node, $checksum), $content, 'no row is changed');
 
 use_shop('after');
 $node->command_ok(
@@ -96,16 +89,13 @@ $node->command_ok(
 		$node->connstr('postgres')
 	],
 	'pgbench continues after the conversion');
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT bool_and(n = 400 AND old_max < 100000 AND new_min > 1000000000) FROM (
 			SELECT count(*) FILTER (WHERE id > 1000000) AS n, max(id) FILTER (WHERE id <= 1000000) AS old_max,
 				   min(id) FILTER (WHERE id > 1000000) AS new_min
 			FROM (SELECT 'c' AS t, id FROM customers UNION ALL SELECT 'o', id FROM orders
 				  UNION ALL SELECT 'r', id FROM returns UNION ALL SELECT 'e', id FROM events) x
-			GROUP BY t) y}),
-	't',
-	'new rows have snowflake IDs above the old ones');
+			GROUP BY t) y}), 't', 'new rows have snowflake IDs above the old ones');
 
 # Dump, restore, dump: the same
 sub dump_schema
@@ -128,7 +118,7 @@ my $file = $node->basedir . '/dump';
 $node->command_ok(
 	[ 'pg_dump', '-Fc', '-f', $file, '-d', $node->connstr('postgres') ],
 	'pg_dump');
-$node->safe_psql('postgres', 'CREATE DATABASE restored');
+sql($node, 'CREATE DATABASE restored');
 $node->command_ok(
 	[ 'pg_restore', '-e', '-d', $node->connstr('restored'), $file ],
 	'pg_restore');
@@ -144,7 +134,7 @@ is( $node->safe_psql(
 	'IDs continue in the restored database');
 
 # docs/converting.md: who may convert, and by which generator
-$node->safe_psql('postgres', 'CREATE ROLE regress_shop; CREATE ROLE regress_billing; CREATE DATABASE page');
+sql($node, 'CREATE ROLE regress_shop; CREATE ROLE regress_billing; CREATE DATABASE page');
 $node->safe_psql(
 	'page', q{
 	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
@@ -187,7 +177,7 @@ is( $node->safe_psql('page', 'INSERT INTO documents DEFAULT VALUES RETURNING uui
 # docs/converting-online.md: its examples, while clients use the tables
 my @steps = Page->claim('docs/converting-online.md')->rest('sql');
 is(scalar(@steps), 5, 'docs/converting-online.md has all examples');
-$node->safe_psql('postgres', 'CREATE DATABASE online; CREATE ROLE regress_reader');
+sql($node, 'CREATE DATABASE online; CREATE ROLE regress_reader');
 $node->safe_psql('online', 'CREATE EXTENSION snowflake');
 create_shop($node, 'online', 2000);
 my $clients = start_shoppers($node, 'online', 2000, reconnect => 1);

@@ -7,8 +7,7 @@ my $node = new_server('main', 'fsync = off', 'autovacuum = off');
 
 # The conversion calls the generator while it looks for obstacles, which waits for the
 # test then.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE FUNCTION held_id() RETURNS bigint LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM pg_advisory_xact_lock_shared(1);
@@ -46,9 +45,8 @@ sub wait_for
 {
 	my ($session, $lock) = @_;
 
-	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'conversion' AND NOT granted AND $lock")
-	  or die "the conversion does not wait for $lock, but says $session->{err}";
+	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'conversion' AND NOT granted AND $lock",
+		"the conversion does not wait for $lock, but says $session->{err}");
 	return;
 }
 
@@ -66,8 +64,7 @@ sub default_of
 {
 	my ($table) = @_;
 
-	return $node->safe_psql('postgres',
-		"SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '$table'::regclass AND adnum = 1");
+	return sql($node, "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '$table'::regclass AND adnum = 1");
 }
 
 my $holder = $node->background_psql('postgres');
@@ -100,7 +97,7 @@ wait_for($session, q{mode = 'AccessExclusiveLock'});
 is($client->query('ALTER TABLE parents ADD CONSTRAINT small CHECK (id < 1000); COMMIT') . $client->{stderr}, '', 'a transaction that the conversion waits for changes the table');
 like(finish($session), qr/small of table .*rejects/, 'the conversion finds the new obstacle');
 is(default_of('parents'), 'held_id()', 'the default stays');
-$node->safe_psql('postgres', 'ALTER TABLE parents DROP CONSTRAINT small');
+sql($node, 'ALTER TABLE parents DROP CONSTRAINT small');
 
 # So may one that adds a reference of another type, which is converted.
 $client->query_safe('BEGIN; SELECT FROM parents');
@@ -108,12 +105,12 @@ $session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_n
 wait_for($session, q{mode = 'AccessExclusiveLock'});
 $client->query_safe('CREATE TABLE late (parent int REFERENCES parents); COMMIT');
 unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
-is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'late'::regclass AND attname = 'parent'}),
+is(sql($node, q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'late'::regclass AND attname = 'parent'}),
 	'bigint', 'a reference that came meanwhile is converted');
 is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
 
 # Who has locked a view can lock its tables while the conversion waits for the view.
-$node->safe_psql('postgres', 'CREATE TABLE viewed (id serial PRIMARY KEY); CREATE VIEW seen AS SELECT id FROM viewed');
+sql($node, 'CREATE TABLE viewed (id serial PRIMARY KEY); CREATE VIEW seen AS SELECT id FROM viewed');
 $client->query_safe('BEGIN; COMMENT ON VIEW seen IS NULL');
 $session = start(q{SELECT snowflake_convert('viewed')});
 wait_for($session, q{relation = 'seen'::regclass});
@@ -127,16 +124,15 @@ $session = start(q{SELECT snowflake_convert_schema('public', generator => 'snowf
 wait_for($session, q{relation = 'parents'::regclass});
 $client->query_safe('ALTER TABLE parents ADD COLUMN v int; COMMIT');
 wait_for($session, q{relation = 'children'::regclass});
-$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'conversion'}),
+sql($node, q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+becomes_true($node, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'conversion'},
 	'a conversion that has seen a change, and waits, ends when it is cancelled');
 $holder->query_safe('ROLLBACK');
 like(finish($session), qr/canceling statement due to user request/, 'it says so');
 
 # Columns that hold the key are looked for before the table is locked exclusively, in tables
 # that are not waited for, nor their partitions, and that others can lock meanwhile.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE held (id serial PRIMARY KEY);
 	INSERT INTO held SELECT FROM generate_series(1, 40);
 	CREATE TABLE holds (held_id int);

@@ -5,7 +5,7 @@ use Page;
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.add_database('app')});
+sql($registry, q{SELECT snowflake_registry.add_database('app')});
 
 my %servers = map { $_ => app_server($_) } qw(a b);
 my ($a, $b) = @servers{qw(a b)};
@@ -17,7 +17,7 @@ sub app_server
 	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
 		"snowflake.grant_timeout = '3s'", 'max_prepared_transactions = 1');
 
-	$node->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE writer; CREATE DATABASE app OWNER app');
+	sql($node, 'CREATE ROLE app; CREATE ROLE writer; CREATE DATABASE app OWNER app');
 	$node->safe_psql('app', q{
 		UPDATE pg_proc SET prosupport = 0 WHERE oid = 'nextval(regclass)'::regprocedure;
 		CREATE EXTENSION snowflake;
@@ -231,18 +231,18 @@ query($a, q{
 	CREATE SCHEMA many;
 	DO $$ BEGIN FOR i IN 1..150 LOOP EXECUTE format('CREATE TABLE many.t%s (id serial)', i); END LOOP; END $$});
 my $calls = q{SELECT sum(calls) FROM snowflake_registry.range_clients c WHERE c.server_name = 'a'};
-my $called = $registry->safe_psql('postgres', $calls);
+my $called = sql($registry, $calls);
 query($a, q{SELECT FROM snowflake_convert_schema('many', kind => 'range')});
-cmp_ok($registry->safe_psql('postgres', $calls) - $called, '<', 50, 'the registry is asked about many sequences at once');
+cmp_ok(sql($registry, $calls) - $called, '<', 50, 'the registry is asked about many sequences at once');
 query($a, 'DROP SCHEMA many, more CASCADE');
 
 # A dump has the kinds; the function and the labels need the extension.
 my $dump = $a->backup_dir . '/app.sql';
 $a->run_log([ 'pg_dump', '-f', $dump, '-d', $a->connstr('app') ]);
-$a->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template0');
+sql($a, 'CREATE DATABASE restored TEMPLATE template0');
 $a->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $a->connstr('restored'), '-f', $dump ], 'a dump is restored');
 is(kinds($a, 'restored'), kinds($a), 'with the kinds');
-$a->safe_psql('postgres', 'DROP DATABASE restored');
+sql($a, 'DROP DATABASE restored');
 
 #
 # local: above what is stored
@@ -311,8 +311,8 @@ foreach my $kind (qw(snowflake local range local))
 	$buyer->query_safe(q{BEGIN; SELECT nextval('deals.purchases_id_seq')});
 	my $converter = $a->background_psql('app', on_error_stop => 0);
 	$converter->query_until(qr/begun/, "\\echo begun\nSET client_min_messages = warning;\nSELECT FROM snowflake_convert_schema('deals', kind => '$kind');\n");
-	$a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation' AND query LIKE '%_convert_schema%' AND pid <> pg_backend_pid()})
-	  or die 'the conversion does not wait';
+	wait_until_true($a, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation' AND query LIKE '%_convert_schema%' AND pid <> pg_backend_pid()},
+		'the conversion does not wait');
 	is($buyer->query(q{SELECT count(nextval('deals.lines_id_seq'))}), '1', "$kind: a transaction that uses both sequences is in no deadlock");
 	$buyer->query('COMMIT');
 	$buyer->quit;

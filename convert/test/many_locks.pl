@@ -23,7 +23,7 @@ my %schemas = (
 		SELECT format('CREATE VIEW partitioned.v%s AS SELECT id, one FROM partitioned.many', g) FROM generate_series(1, 30) g \gexec});
 my %needs;
 
-$node->safe_psql('postgres', "CREATE SCHEMA $_; $schemas{$_}") foreach sort keys %schemas;
+sql($node, "CREATE SCHEMA $_; $schemas{$_}") foreach sort keys %schemas;
 
 foreach my $schema (sort keys %schemas)
 {
@@ -36,7 +36,7 @@ foreach my $schema (sort keys %schemas)
 		(@{ $needs{$schema} }) = $err =~ /about (\d+) locks.* must be (\d+)/;
 	}
 }
-like($node->safe_psql('postgres', q{SELECT finding FROM snowflake_convert_report('numbers', rehearse => true) WHERE finding ~ 'locks|rehearse'}),
+like(sql($node, q{SELECT finding FROM snowflake_convert_report('numbers', rehearse => true) WHERE finding ~ 'locks|rehearse'}),
 	qr/\Athe conversion needs about \d+ locks.*\nit is not rehearsed, because there are obstacles\z/, 'the report says so, too');
 
 # With what was named, it succeeds, and takes no more.
@@ -44,12 +44,10 @@ foreach my $schema (sort keys %schemas)
 {
 	my ($locks, $setting) = @{ $needs{$schema} };
 
-	$node->append_conf('postgresql.conf', 'max_locks_per_transaction = ' . int($setting * 0.7));
-	$node->restart;
+	restart_with($node, 'max_locks_per_transaction = ' . int($setting * 0.7));
 	my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM snowflake_convert_schema('$schema', dry_run => true)");
 	like($err, qr/NOTICE:  there might not be enough locks\nDETAIL:  the conversion needs about $locks locks, for which max_locks_per_transaction should be $setting/, "$schema: with less, a notice says it");
-	$node->append_conf('postgresql.conf', "max_locks_per_transaction = $setting");
-	$node->restart;
+	restart_with($node, "max_locks_per_transaction = $setting");
 	($rc, $out, $err) = $node->psql('postgres', qq{
 		BEGIN;
 		SELECT count(*) > 0 FROM snowflake_convert_schema('$schema');

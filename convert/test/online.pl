@@ -6,13 +6,13 @@ use SnowflakeTest;
 
 my $norders = 1500;
 my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_shop');
+sql($node, 'CREATE ROLE regress_reader; CREATE ROLE regress_shop');
 
 sub new_database
 {
 	my ($name) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	sql($node, "CREATE DATABASE $name");
 	$node->safe_psql($name, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 	return $name;
 }
@@ -154,7 +154,7 @@ sub convert_table
 {
 	my ($name, $create, @arguments) = @_;
 
-	$node->safe_psql('postgres', $create);
+	sql($node, $create);
 	my $err = run_in($node, 'postgres', "CALL snowflake_convert_online(" . join(', ', "'$name'", @arguments) . ')');
 	unlike($err, qr/ERROR/, "table $name is converted") or diag($err);
 	is(nothing_is_left($node, 'postgres'), '', "nothing is left of the conversion of $name");
@@ -164,7 +164,7 @@ sub convert_table
 my $start = time;
 convert_table('small', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSERT INTO small (v) SELECT generate_series(1, 100)');
 cmp_ok(time - $start, '<', 30, 'a table of 100 rows does not take long');
-is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), sum(id) FROM small'), '100|100|5050', 'a small table has its rows');
+is(sql($node, 'SELECT count(*), count(DISTINCT id), sum(id) FROM small'), '100|100|5050', 'a small table has its rows');
 
 # A session keeps no plans, which are large, after a call that succeeds, and one that fails.
 my $kept = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ~ '^CachedPlan' AND ident ~ '^WITH RECURSIVE wide'};
@@ -185,19 +185,19 @@ is($out, "0\n0", 'plans of a conversion are not kept longer than it takes');
 convert_table('negative', q{
 	CREATE TABLE negative (id int PRIMARY KEY, v int);
 	INSERT INTO negative VALUES (-2147483648, 1), (-1, 2), (0, 3), (2147483647, 4)});
-is($node->safe_psql('postgres', q{SELECT string_agg(id::text, ',' ORDER BY id) FROM negative}),
+is(sql($node, q{SELECT string_agg(id::text, ',' ORDER BY id) FROM negative}),
 	'-2147483648,-1,0,2147483647', 'the smallest and the greatest integers are kept');
 
 convert_table('tiny', q{
 	CREATE TABLE tiny (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int);
 	CREATE TABLE tinier (id smallint PRIMARY KEY REFERENCES tiny, up smallint REFERENCES tinier);
 	INSERT INTO tiny (v) VALUES (1), (2); INSERT INTO tinier VALUES (1, NULL), (2, 1)});
-is( $node->safe_psql('postgres', q{SELECT string_agg(format('%s.%s %s', attrelid::regclass, attname, atttypid::regtype), ', ' ORDER BY attrelid::regclass::text, attname)
+is( sql($node, q{SELECT string_agg(format('%s.%s %s', attrelid::regclass, attname, atttypid::regtype), ', ' ORDER BY attrelid::regclass::text, attname)
 	FROM pg_attribute WHERE attrelid IN ('tiny'::regclass, 'tinier'::regclass) AND attnum > 0 AND NOT attisdropped}),
 	'tinier.id bigint, tinier.up bigint, tiny.id bigint, tiny.v integer', 'smallint, and a key that is a foreign key');
 
 # The identity, which is the same until the default takes its place
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE TABLE ident (id int GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5 CACHE 3) PRIMARY KEY, v int);
 	COMMENT ON SEQUENCE ident_id_seq IS 'numbers';
 	GRANT USAGE ON SEQUENCE ident_id_seq TO regress_reader;
@@ -206,10 +206,10 @@ my $query = q{
 	SELECT c.oid, pg_get_serial_sequence('ident', 'id'), obj_description('ident_id_seq'::regclass), c.relacl, s.seqincrement, s.seqmax, s.seqcache,
 		(SELECT attidentity FROM pg_attribute WHERE attrelid = 'ident'::regclass AND attname = 'id')
 	FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid WHERE c.relname = 'ident_id_seq'};
-my $sequence = $node->safe_psql('postgres', $query);
+my $sequence = sql($node, $query);
 run_in($node, 'postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
-is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has the sequence that it had until the default is set, without the limit of its old type');
-is($node->safe_psql('postgres', 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
+is(sql($node, $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has the sequence that it had until the default is set, without the limit of its old type');
+is(sql($node, 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
 convert_table('ident', '');
 
 # A column that others reference by a unique constraint, and one that is bigint already
@@ -218,12 +218,12 @@ convert_table('parts', q{
 	ALTER TABLE parts DROP CONSTRAINT parts_number_key;
 	CREATE TABLE uses (id serial PRIMARY KEY, code bigint REFERENCES parts (code), "Big code" int REFERENCES parts (code) MATCH FULL ON DELETE SET DEFAULT ON UPDATE RESTRICT);
 	INSERT INTO parts VALUES (1, 2, 3); INSERT INTO uses (code, "Big code") VALUES (3, 3), (NULL, NULL)}, "'code'");
-is( $node->safe_psql('postgres', q{SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = 'uses'::regclass AND contype = 'f'}),
+is(sql($node, q{SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = 'uses'::regclass AND contype = 'f'}),
 	'FOREIGN KEY ("Big code") REFERENCES parts(code) MATCH FULL ON UPDATE RESTRICT ON DELETE SET DEFAULT; FOREIGN KEY (code) REFERENCES parts(code)',
 	'foreign keys have their actions');
 
 # A view that does not accept a bigint is found before the first change.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE FUNCTION shown(int) RETURNS text LANGUAGE sql RETURN 'n' || $1;
 	CREATE TABLE viewed (id serial PRIMARY KEY, v int);
 	CREATE VIEW view_of AS SELECT shown(id) FROM viewed;
@@ -231,10 +231,10 @@ $node->safe_psql('postgres', q{
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('viewed')"), qr/ERROR:  cannot convert column "id" of table public\.viewed\nDETAIL:  view public\.view_of cannot be created again: function public\.shown\(bigint\) does not exist\n/,
 	'a view that does not accept a bigint');
 is(nothing_is_left($node, 'postgres'), '', 'nothing was changed');
-is($node->safe_psql('postgres', 'INSERT INTO viewed (v) VALUES (2); SELECT * FROM view_of'), "n1\nn2", 'it works as before');
-$node->safe_psql('postgres', q{CREATE FUNCTION shown(bigint) RETURNS text LANGUAGE sql RETURN 'N' || $1});
+is(sql($node, 'INSERT INTO viewed (v) VALUES (2); SELECT * FROM view_of'), "n1\nn2", 'it works as before');
+sql($node, q{CREATE FUNCTION shown(bigint) RETURNS text LANGUAGE sql RETURN 'N' || $1});
 convert_table('viewed', '');
-is($node->safe_psql('postgres', 'SELECT * FROM view_of'), "N1\nN2", 'the view uses the function that was added');
+is(sql($node, 'SELECT * FROM view_of'), "N1\nN2", 'the view uses the function that was added');
 
 # Names that are long, or are not plain
 my $long = 'x' x 60;
@@ -242,7 +242,7 @@ convert_table("public.\"$long\"", qq{
 	CREATE TABLE "$long" ("$long" serial PRIMARY KEY, "Straße ""x"" '%s" int REFERENCES "$long");
 	CREATE INDEX "${long}i" ON "$long" ("Straße ""x"" '%s");
 	INSERT INTO "$long" ("Straße ""x"" '%s") VALUES (1), (2), (NULL)});
-is($node->safe_psql('postgres', qq{SELECT count("Straße ""x"" '%s") FROM "$long"}), '2', 'long and quoted names');
+is(sql($node, qq{SELECT count("Straße ""x"" '%s") FROM "$long"}), '2', 'long and quoted names');
 
 $node->stop;
 done_testing();

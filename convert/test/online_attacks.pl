@@ -5,7 +5,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 1');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_other');
+sql($node, 'CREATE ROLE regress_reader; CREATE ROLE regress_other');
 
 my $shop = 'SET search_path = shop, public';
 my $call = q{CALL snowflake_convert_online('shop.t')};
@@ -39,12 +39,12 @@ my $privileges = q{
 		ORDER BY c.relname, e.grantee::regrole::text, e.privilege_type)
 	FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('s', c.relowner))) e
 	WHERE c.relnamespace = 'shop'::regnamespace AND c.relkind = 'S'};
-my $before = $node->safe_psql('postgres', $privileges);
+my $before = sql($node, $privileges);
 run_in($node, 'postgres', $call);
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('shop.a'::regclass, 'shop.b'::regclass, 'shop.c'::regclass) AND attidentity = 'a' AND atttypid = 'int8'::regtype}),
+is(sql($node, q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('shop.a'::regclass, 'shop.b'::regclass, 'shop.c'::regclass) AND attidentity = 'a' AND atttypid = 'int8'::regtype}),
 	'3', 'identities of columns that reference the key are kept');
-is($node->safe_psql('postgres', $privileges), $before, 'the sequences of identities have the privileges that they had');
-$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader');
+is(sql($node, $privileges), $before, 'the sequences of identities have the privileges that they had');
+sql($node, 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader');
 
 #
 # Deferred checks
@@ -58,7 +58,7 @@ is(run_in($node, 'postgres', map { sprintf $_, 1 } @deferred), '', 'SET CONSTRAI
 like(run_in($node, 'postgres', 'INSERT INTO shop.l VALUES (9)'), qr/ERROR:  .*violates foreign key constraint "l_t"/, 'the foreign key is checked at once, as it was');
 run_in($node, 'postgres', $call);
 is(run_in($node, 'postgres', map { sprintf $_, 2 } @deferred), '', 'SET CONSTRAINTS ... DEFERRED after the conversion');
-is($node->safe_psql('postgres', q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'l_t'}), 'FOREIGN KEY (t) REFERENCES shop.t(id) DEFERRABLE',
+is(sql($node, q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'l_t'}), 'FOREIGN KEY (t) REFERENCES shop.t(id) DEFERRABLE',
 	'a deferrable foreign key is as it was');
 
 #
@@ -78,7 +78,7 @@ is(run_in($node, 'postgres', $shop, 'DROP INDEX snowflake_new_i, snowflake_new_u
 		'ALTER TABLE t DROP CONSTRAINT snowflake_new_c', 'ALTER TABLE l DROP CONSTRAINT snowflake_new_l_t'), '', 'it can be dropped');
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'then the conversion continues');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-is($node->safe_psql('postgres', q{
+is(sql($node, q{
 	SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'shop.t'::regclass
 	UNION ALL SELECT string_agg(conname, ' ') FROM pg_constraint WHERE conrelid = 'shop.l'::regclass AND contype = 'f'}),
 	"shop.j shop.t_pkey\nl_u", 'indexes and constraints have the names that they were given meanwhile');
@@ -149,7 +149,7 @@ run_in($node, 'postgres', $until, $shop, 'DROP STATISTICS s', 'CREATE STATISTICS
 like(run_in($node, 'postgres', $call) =~ s/shop\.//gr, qr/HINT:  Nothing was changed\. Drop the counterpart, which has the same name after "snowflake_new_"/, 'the hint');
 run_in($node, 'postgres', $shop, 'DROP STATISTICS snowflake_new_s');
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'then the conversion continues');
-is($node->safe_psql('postgres', q{SELECT stxkind FROM pg_statistic_ext WHERE stxname = 's'}), '{m}', 'with what there is now');
+is(sql($node, q{SELECT stxkind FROM pg_statistic_ext WHERE stxname = 's'}), '{m}', 'with what there is now');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 #
@@ -177,8 +177,8 @@ sub wait_for_a_look
 
 	foreach my $n (1 .. 2)
 	{
-		my $start = $node->safe_psql('postgres', "SELECT coalesce(max(xact_start), clock_timestamp()) $call");
-		$node->poll_query_until('postgres', "SELECT coalesce((SELECT xact_start > '$start' $call), NOT EXISTS (SELECT $call))") or die;
+		my $start = sql($node, "SELECT coalesce(max(xact_start), clock_timestamp()) $call");
+		wait_until_true($node, "SELECT coalesce((SELECT xact_start > '$start' $call), NOT EXISTS (SELECT $call))", );
 	}
 	return;
 }
@@ -196,7 +196,7 @@ foreach my $looks_between (1, 0)
 	my $exported = $exporter->query_safe('SELECT pg_export_snapshot()');
 	run_in($node, 'postgres', $shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
 	my ($waiting) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap')});
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}) or die;
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}, );
 	wait_for_a_look();
 	$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'");
 	wait_for_a_look() if $looks_between;
@@ -216,7 +216,7 @@ my $sleep = $node->basedir . '/sleep.sql';
 append_to_file($sleep, "SELECT pg_sleep(0.2);\n");
 my $sleepers = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $sleep, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
-$node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2);' AND wait_event = 'PgSleep'}) or die;
+wait_until_true($node, q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2);' AND wait_event = 'PgSleep'}, );
 $err = run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'swap', give_up_after => '20 s')});
 unlike($err, qr/ERROR/, 'a swap does not wait for newer sessions, whatever is open elsewhere') or diag $err;
 $sleepers->signal('TERM');
@@ -233,7 +233,7 @@ create($node, q{
 	GRANT USAGE ON SEQUENCE t_id_seq TO regress_reader;
 	GRANT SELECT (id) ON w TO regress_reader});
 run_in($node, 'postgres', $until);
-$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+sql($node, q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 
 # Swap the columns, while a transaction is open; its statements, and what to do when the
 # statements of the swap are found, or those of another phase.
@@ -244,7 +244,7 @@ sub swap_while
 
 	$writer->query_safe("BEGIN; $statements");
 	my ($swapping) = start_queries($node, q{CALL snowflake_convert_online('shop.t', lock_wait => '90 s', until => '} . ($phase // 'swap') . q{')});
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die;
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}, );
 	$work->();
 	$writer->query_safe('COMMIT');
 	$writer->quit;
@@ -259,39 +259,39 @@ my @revoking;
 $err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub {
 	(@revoking) = start_queries($node, 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
 		'REVOKE SELECT (id) ON shop.w FROM regress_reader');
-	$node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}) or die;
+	wait_until_true($node, q{SELECT count(*) = 3 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}, );
 	like(run_in($node, 'postgres', "SET lock_timeout = '100 ms'", 'ALTER INDEX shop.i SET (fillfactor = 50)'), qr/ERROR:  canceling statement due to lock timeout/, 'changes of indexes do');
 });
 unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
-$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+sql($node, q{ALTER DATABASE postgres RESET deadlock_timeout});
 finish_queries(@revoking);
 like($revoking[0]{err}, qr/ERROR:  tuple concurrently updated/, 'REVOKE fails if the column was swapped meanwhile');
 is($revoking[1]{err}, '', '... and waits if the sequence was not');
 like($revoking[2]{err}, qr/ERROR:  /, '... and fails for a view that was created again');
 my $rights = q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE'),
 	has_column_privilege('regress_reader', 'shop.w', 'id', 'SELECT'), has_sequence_privilege('regress_reader', 'shop.t_id_seq', 'USAGE')};
-is($node->safe_psql('postgres', $rights), 't|t|t|f', 'what was not revoked is there');
+is(sql($node, $rights), 't|t|t|f', 'what was not revoked is there');
 run_in($node, 'postgres', 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE SELECT (id) ON shop.w FROM regress_reader');
-is($node->safe_psql('postgres', $rights), 'f|t|f|f', 'what is revoked then, is not');
+is(sql($node, $rights), 'f|t|f|f', 'what is revoked then, is not');
 
 # Default privileges, for the sequences and views that are created again.
 create($node, 'CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, l int); CREATE VIEW w AS SELECT id FROM t');
 run_in($node, 'postgres', $until);
-$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+sql($node, q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 like(swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub { run_in($node, 'postgres', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO regress_reader') }),
 	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  Its views or columns would have other privileges/, 'default privileges that are new');
-$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+sql($node, q{ALTER DATABASE postgres RESET deadlock_timeout});
 run_in($node, 'postgres', $call);
-is($node->safe_psql('postgres', q{SELECT has_table_privilege('regress_reader', 'shop.w', 'SELECT')}), 'f', 'a view that existed before them is without them');
+is(sql($node, q{SELECT has_table_privilege('regress_reader', 'shop.w', 'SELECT')}), 'f', 'a view that existed before them is without them');
 run_in($node, 'postgres', 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM regress_reader');
 
 # A privilege that is revoked while the first lock is waited for.
 create($node, 'CREATE TABLE t (id serial PRIMARY KEY); GRANT SELECT (id), UPDATE (id) ON t TO regress_reader');
-$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+sql($node, q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 $err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub { is(run_in($node, 'postgres', 'REVOKE SELECT (id) ON shop.t FROM regress_reader'), '', 'REVOKE before the copy is created') }, 'prepare');
-$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+sql($node, q{ALTER DATABASE postgres RESET deadlock_timeout});
 unlike($err, qr/ERROR/, '... which is created then');
-is($node->safe_psql('postgres', q{SELECT has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'UPDATE')}),
+is(sql($node, q{SELECT has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'UPDATE')}),
 	'f|t', '... without the privilege');
 
 # Privileges that were changed in a transaction that is open.
@@ -319,7 +319,7 @@ foreach my $change (
 	$revoker->query_safe('COMMIT');
 	$revoker->quit;
 	unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'swap')}), qr/ERROR/, 'then the columns are swapped');
-	is($node->safe_psql('postgres', $rights), $change =~ /^GRANT/ ? 't|f|t|t' : $change =~ /SEQ/ ? 't|f|f|f' : $change =~ /REVOKE/ ? 'f|f|f|t' : 't|f|f|t', '... with these privileges');
+	is(sql($node, $rights), $change =~ /^GRANT/ ? 't|f|t|t' : $change =~ /SEQ/ ? 't|f|f|f' : $change =~ /REVOKE/ ? 'f|f|f|t' : 't|f|f|t', '... with these privileges');
 }
 
 # The same during a call, which locks nothing meanwhile.
@@ -348,7 +348,7 @@ foreach my $function ('snowflake_convert_plan', 'snowflake_convert_undo')
 #
 # Code of the owner, which is called when the definition of an index is analyzed
 #
-$node->safe_psql('postgres', q{CREATE ROLE regress_owner});
+sql($node, q{CREATE ROLE regress_owner});
 create($node, q{
 	GRANT ALL ON SCHEMA shop TO regress_owner;
 	SET SESSION AUTHORIZATION regress_owner;
@@ -367,7 +367,7 @@ $err = run_in($node, 'postgres', $call);
 like($err, qr/runs as regress_owner/, 'what a table owner can have called is called');
 unlike($err, qr/runs as (?!regress_owner\b)|ERROR/, '... as the owner only, although a superuser converts');
 create($node, 'SELECT');
-$node->safe_psql('postgres', q{DROP ROLE regress_owner});
+sql($node, q{DROP ROLE regress_owner});
 
 # Undo finds its columns by the arguments of the trigger.
 create($node, q{
@@ -385,7 +385,7 @@ run_in($node, 'postgres', 'ALTER TABLE shop.t ENABLE TRIGGER ALL');
 like(run_in($node, 'postgres', $call), qr/DETAIL:  trigger ~snowflake_new of table shop\.t is not enabled as it was\n/, 'a trigger that was disabled, and is not ENABLE ALWAYS any more');
 is(run_in($node, 'postgres', $undo), '', 'undo after that');
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'the conversion begins again');
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
+is(sql($node, 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
 
 #
 # Code of the owner in the backfill
@@ -410,10 +410,10 @@ create($node, q{
 	ALTER TABLE t ENABLE REPLICA TRIGGER replica;
 	CREATE TRIGGER of_statement AFTER UPDATE ON t REFERENCING NEW TABLE AS rows EXECUTE FUNCTION fire()});
 is(run_in($node, 'postgres', 'SET client_min_messages = error', 'SET SESSION AUTHORIZATION regress_owner', $until), '', 'a table whose CHECK constraint changes another table');
-is($node->safe_psql('postgres', 'SELECT n > 0, n = (SELECT count(*) FROM shop.log) FROM shop.victim'), 't|t', 'triggers of the other table are fired');
-is($node->safe_psql('postgres', 'SELECT n FROM shop.fired'), '0', 'no trigger of the table is fired by the backfill, in whatever state');
+is(sql($node, 'SELECT n > 0, n = (SELECT count(*) FROM shop.log) FROM shop.victim'), 't|t', 'triggers of the other table are fired');
+is(sql($node, 'SELECT n FROM shop.fired'), '0', 'no trigger of the table is fired by the backfill, in whatever state');
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'such a table is converted');
-is($node->safe_psql('postgres', q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass}),
+is(sql($node, q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass}),
 	'always A, of_statement O, replica R', 'the triggers are as they were');
 
 # Intervals that no integer holds
@@ -425,17 +425,17 @@ unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until
 create($node, 'CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 10); CREATE TABLE u (v int)');
 run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
 my ($locker) = start_queries($node, 'BEGIN; SELECT FROM shop.t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%' AND wait_event = 'PgSleep'}) or die;
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%' AND wait_event = 'PgSleep'}, );
 my ($converter) = start_queries($node, $until);
-$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM shop.t WHERE snowflake_new_id = id}) or die;
+wait_until_true($node, q{SELECT count(*) = 9 FROM shop.t WHERE snowflake_new_id = id}, );
 my ($ruler) = start_queries($node, 'CREATE RULE r AS ON UPDATE TO shop.t DO INSTEAD UPDATE shop.u SET v = 1');
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die;
-$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%'});
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}, );
+sql($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%'});
 finish_queries($locker, $ruler);
 is(finish_queries($converter), 0, 'a rule that is created in the backfill');
 like($converter->{err}, qr/ERROR:  a rule was created for table shop\.t during the conversion/, 'a rule is an error, also when the conversion runs');
 run_in($node, 'postgres', 'DROP RULE r ON shop.t', $call);
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM shop.t'), '10|55', 'the conversion continues without the rule');
+is(sql($node, 'SELECT count(*), sum(id) FROM shop.t'), '10|55', 'the conversion continues without the rule');
 
 $node->stop;
 done_testing();

@@ -7,11 +7,11 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 start_with_clock($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
+sql($node, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 
 sub create_table
 {
-	$node->safe_psql('postgres', q{
+	sql($node, q{
 		CREATE TABLE orders (id serial PRIMARY KEY, note text);
 		INSERT INTO orders (note) SELECT repeat('x', 500) FROM generate_series(1, 3000)});
 	return;
@@ -44,16 +44,16 @@ foreach my $step (-3600, 3600)
 		'>' => '/dev/null',
 		'2>' => \$err,
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	$node->poll_query_until('postgres', q{
+	wait_until_true($node, q{
 		SELECT count(*) = 1 FROM pg_stat_activity
-		WHERE application_name = 'conversion' AND wait_event_type = 'Extension'})
-	  or die 'the backfill does not rest';
+		WHERE application_name = 'conversion' AND wait_event_type = 'Extension'},
+		'the backfill does not rest');
 	set_clock($node, $step);
 	ok(eval { $call->finish } // 0, "the clock moves by $step s during the backfill, and the call ends")
 	  or diag($@, $err);
 	$call->kill_kill if $call->pumpable;
 	set_clock($node, 0);
-	$node->safe_psql('postgres', 'DROP TABLE orders');
+	sql($node, 'DROP TABLE orders');
 }
 
 # Sessions from before the swap, and after it, whatever the clock was when they began.
@@ -61,26 +61,25 @@ create_table();
 set_clock($node, 3600);
 my $old = start_session();
 set_clock($node, 0);
-$node->safe_psql('postgres', "CALL snowflake_convert_online('orders', until => 'swap')");
+sql($node, "CALL snowflake_convert_online('orders', until => 'swap')");
 set_clock($node, -3600);
 my $new = start_session();
 my ($pid) = $old->{out} =~ /(\d+)/;
-like(
-	sql_error($node, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')"),
+sql_fails($node, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')",
 	qr/DETAIL:  1 sessions are older than the swap, and may have prepared statements: process $pid \(/,
 	'a session is older than the swap, although the clock was set back since it began');
 $old->{run}->finish;
 unlike(sql_error($node, "CALL snowflake_convert_online('orders', give_up_after => '1 min')"),
 	qr/ERROR/, 'a session is newer than the swap, although the clock was set back before it began');
 $new->{run}->finish;
-is($node->safe_psql('postgres', 'SELECT count(*) FROM orders'), 3000, 'all rows are there');
+is(sql($node, 'SELECT count(*) FROM orders'), 3000, 'all rows are there');
 
 # After a restart no session is older.
-$node->safe_psql('postgres', 'DROP TABLE orders');
+sql($node, 'DROP TABLE orders');
 create_table();
 $old = start_session();
-$node->safe_psql('postgres', "CALL snowflake_convert_online('orders', until => 'swap')");
-my $mark = $node->safe_psql('postgres', q{
+sql($node, "CALL snowflake_convert_online('orders', until => 'swap')");
+my $mark = sql($node, q{
 	SELECT split_part(encode(tgargs, 'escape'), '\000', 1) FROM pg_trigger WHERE tgname = '~snowflake_swapped'});
 ($pid) = $old->{out} =~ /(\d+)/;
 like($mark, qr/^[\d.]+ .*\b$pid\b/, 'the swap keeps the start of the server and process IDs');

@@ -6,8 +6,7 @@ use SnowflakeTest;
 
 my $nrows = 2000;
 my $node = new_server('main', 'fsync = off');
-$node->safe_psql(
-	'postgres', qq{
+sql($node, qq{
 	CREATE TABLE t (id serial PRIMARY KEY, up int REFERENCES t, v text);
 	CREATE TABLE l (t int NOT NULL REFERENCES t ON DELETE CASCADE, n int);
 	CREATE INDEX ON l (t);
@@ -18,9 +17,8 @@ $node->safe_psql(
 sub start_dump
 {
 	open(my $dump, '-|', 'pg_dump', '--dbname', $node->connstr('postgres') . ' application_name=pg_dump') or die;
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'pg_dump' AND wait_event = 'ClientWrite' AND xact_start < clock_timestamp() - interval '1 s'")
-	  or die 'the dump does not stop';
+	wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'pg_dump' AND wait_event = 'ClientWrite' AND xact_start < clock_timestamp() - interval '1 s'",
+		'the dump does not stop');
 	return $dump;
 }
 
@@ -36,12 +34,12 @@ sub restore_dump
 
 		unlink $file;
 		append_to_file($file, $text);
-		$node->safe_psql('postgres', 'CREATE DATABASE restored');
+		sql($node, 'CREATE DATABASE restored');
 		$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr('restored') ], "$name: it is restored");
 		my $err = convert_online($node, 'restored', "'t'");
 		unlike($err, qr/ERROR/, "$name: the conversion continues there") or diag($err);
 		is_right('restored', $name);
-		$node->safe_psql('postgres', 'DROP DATABASE restored');
+		sql($node, 'DROP DATABASE restored');
 	};
 }
 
@@ -71,8 +69,8 @@ my $dump = start_dump();
 $err = convert_online($node, 'postgres', "'t', until => 'backfill'");
 unlike($err, qr/ERROR|waiting/, 'the backfill does not wait for a dump') or diag($err);
 my $call = start_converting($node, 'postgres', "'t', until => 'foreign keys'");
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = 'virtualxid'})
-  or die 'CREATE INDEX CONCURRENTLY does not wait for a dump';
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = 'virtualxid'},
+	'CREATE INDEX CONCURRENTLY does not wait for a dump');
 clients_write('indexes');
 my $restore = restore_dump($dump, 'a dump that began in the backfill');
 $err = finish_converting($call);

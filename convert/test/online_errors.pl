@@ -5,8 +5,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE refusing (code text);
 	CREATE FUNCTION refuse() RETURNS boolean LANGUAGE plpgsql AS $$
 		DECLARE c text := (SELECT code FROM public.refusing);
@@ -31,8 +30,7 @@ foreach my $caller (sort keys %callers)
 
 	foreach my $code ('55P03', '40P01', '40001', 'XX000')
 	{
-		$node->safe_psql(
-			'postgres', qq{
+		sql($node, qq{
 			SET client_min_messages = warning;
 			DROP EVENT TRIGGER IF EXISTS refuse;
 			TRUNCATE refusing;
@@ -42,7 +40,7 @@ foreach my $caller (sort keys %callers)
 			INSERT INTO t (v) VALUES (1), (2);
 			$statement});
 		convert_online($node, 'postgres', "'t', 'id', until => '$until'") if defined $until;
-		$node->safe_psql('postgres', "INSERT INTO refusing VALUES ('$code')");
+		sql($node, "INSERT INTO refusing VALUES ('$code')");
 		my $said = convert_online($node, 'postgres', q{'t', 'id', give_up_after => '2 s'});
 		like($said, qr/^(?:ERROR|DETAIL): .*tuple concurrently updated/m, "$caller raises $code: its message is shown");
 		unlike($said, qr/waiting to/, '... and nothing is waited for');

@@ -13,7 +13,7 @@ my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 srand($seed);
 note "seed $seed";
 my $primary = new_primary('primary', 'wal_level = logical');
-$primary->safe_psql('postgres', 'CREATE ROLE regress_reader');
+sql($primary, 'CREATE ROLE regress_reader');
 create_shop($primary, 'postgres', $norders);
 
 # What comes from a primary is replayed, and the standby was the only one.
@@ -31,8 +31,8 @@ sub wait_until_asleep
 {
 	my ($event) = @_;
 
-	$primary->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = '$event'")
-	  or die "the conversion does not wait for $event";
+	wait_until_true($primary, "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = '$event'",
+		"the conversion does not wait for $event");
 	return;
 }
 
@@ -63,14 +63,13 @@ foreach my $i (@chosen)
 	$standby = new_standby($primary, "standby$i") if $standby eq $primary;
 	if (!defined $moment->{session})
 	{
-		$primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = '*'});
+		sql($primary, q{ALTER SYSTEM SET synchronous_standby_names = '*'});
 		$primary->reload;
-		$primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'") or die;
+		wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'", );
 	}
 	my $err = convert_online($primary, 'postgres', "'orders', until => '$moment->{until}'");
 	unlike($err, qr/ERROR/, "$name: the conversion came that far") or diag($err);
-	$primary->safe_psql('postgres', $primary->safe_psql('postgres',
-		q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state = 'next' AND phase = 'swap'})) if $moment->{swap};
+	sql($primary, sql($primary, q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state = 'next' AND phase = 'swap'})) if $moment->{swap};
 	if (defined $moment->{session})
 	{
 		$session = $primary->background_psql('postgres');
@@ -82,7 +81,7 @@ foreach my $i (@chosen)
 	fail_over($standby);
 	finish_converting($call) if defined $call;
 	eval { $session->quit } if defined $session;
-	is($primary->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert_plan('orders') WHERE phase = '$moment->{until}' AND state <> 'done'"),
+	is(sql($primary, "SELECT count(*) FROM snowflake_convert_plan('orders') WHERE phase = '$moment->{until}' AND state <> 'done'"),
 		'0', "$name: what is done is done on the new primary");
 	is(shop_is_whole($primary, 'postgres', $norders), '', "$name: no row is lost or changed");
 }

@@ -9,8 +9,7 @@ use SnowflakeTest;
 my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'deadlock_timeout = 60s');
 my $patient = q{lock_wait => '4 s'};
 
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE customers (id serial PRIMARY KEY, name text, CHECK (id > 0));
 	CREATE TABLE orders (id serial PRIMARY KEY, customer int REFERENCES customers);
 	INSERT INTO customers SELECT FROM generate_series(1, 10);
@@ -21,9 +20,8 @@ sub wait_for
 {
 	my ($call, $application, $lock) = @_;
 
-	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = '$application' AND NOT granted AND $lock")
-	  or die "$application does not wait for $lock, the conversion says $call->{err}";
+	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = '$application' AND NOT granted AND $lock",
+		"$application does not wait for $lock, the conversion says $call->{err}");
 	return;
 }
 
@@ -49,15 +47,14 @@ foreach my $case (
 	$client->quit;
 }
 $client = $node->background_psql('postgres');
-is($node->safe_psql('postgres', q{SELECT string_agg(attrelid::regclass::text, ' ' ORDER BY attrelid::regclass::text) FROM pg_attribute
+is(sql($node, q{SELECT string_agg(attrelid::regclass::text, ' ' ORDER BY attrelid::regclass::text) FROM pg_attribute
 	WHERE atttypid = 'bigint'::regtype AND (attrelid, attname) IN (('customers'::regclass, 'id'), ('orders'::regclass, 'customer'))}),
 	'customers orders', 'the tables are converted');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # A lock is not requested while somebody waits for the conversion, who has what it needs.
 # It is held while it calls the generator.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE FUNCTION held_id() RETURNS bigint LANGUAGE plpgsql AS $$
 	BEGIN
 		IF EXISTS (SELECT FROM pg_locks WHERE locktype = 'relation' AND relation = 'public.customers'::regclass
@@ -79,21 +76,21 @@ $waiting->finish;
 is($err, '', 'a transaction that waits for the conversion continues');
 $client->query_safe('COMMIT');
 unlike(finish_converting($call), qr/ERROR/, 'the conversion succeeds');
-is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'customers'::regclass AND adnum = 1 OR adrelid = 'customers'::regclass ORDER BY adnum DESC LIMIT 1}),
+is(sql($node, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'customers'::regclass AND adnum = 1 OR adrelid = 'customers'::regclass ORDER BY adnum DESC LIMIT 1}),
 	'held_id()', 'the default is set');
-is($node->safe_psql('postgres', 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()'), '0', 'there was no deadlock');
+is(sql($node, 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()'), '0', 'there was no deadlock');
 
 # snowflake_convert_undo() holds no lock while it does not try.
-$node->safe_psql('postgres', 'CREATE TABLE t (id serial PRIMARY KEY)');
+sql($node, 'CREATE TABLE t (id serial PRIMARY KEY)');
 unlike(convert_online($node, 'postgres', q{'t', until => 'backfill'}), qr/ERROR/, 'a conversion begins');
 $client->query_safe('BEGIN; SELECT FROM t');
 my %undo = (out => '', err => '');
 $undo{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=undo', '-c', q{SELECT snowflake_convert_undo('t')} ],
 	'<' => \undef, '>' => \$undo{out}, '2>' => \$undo{err});
 wait_until_said(\%undo, qr/waiting to lock table public\.t/);
-ok($node->poll_query_until('postgres', q{
+becomes_true($node, q{
 	SELECT count(*) = 1 FROM pg_stat_activity a WHERE application_name = 'undo' AND state = 'active'
-	AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 't'::regclass)}), 'undo holds no lock between its tries');
+	AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 't'::regclass)}, 'undo holds no lock between its tries');
 $client->query_safe('COMMIT');
 unlike(finish_converting(\%undo), qr/ERROR/, 'undo succeeds');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of the conversion');
@@ -103,8 +100,7 @@ $holder->quit;
 
 # No transaction that commits has undone what it did to find a definition: logical
 # decoding cannot tell such rows of catalogs apart.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE defined (id serial PRIMARY KEY, n int, CHECK (id > 0));
 	CREATE INDEX ON defined (n, id);
 	CREATE STATISTICS of_defined ON id, n FROM defined;
@@ -119,7 +115,7 @@ my $offset = -s $node->logfile;
 unlike(convert_online($node, 'postgres', q{'defined'}), qr/ERROR/, 'a table with all kinds of objects is converted');
 my %transactions = map { $_ => 1 } slurp_file($node->logfile, $offset) =~ /definition in transaction (\d+)/g;
 cmp_ok(scalar keys %transactions, '>', 4, 'definitions were found');
-is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT pg_xact_status(x::text::xid8), ' ') FROM unnest('{" . join(',', keys %transactions) . "}'::bigint[]) x"),
+is(sql($node, "SELECT string_agg(DISTINCT pg_xact_status(x::text::xid8), ' ') FROM unnest('{" . join(',', keys %transactions) . "}'::bigint[]) x"),
 	'aborted', 'their transactions are rolled back');
 
 $node->stop;

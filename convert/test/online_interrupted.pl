@@ -20,12 +20,12 @@ sub own_database
 {
 	my ($name, $template) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $name OWNER regress_owner TEMPLATE $template");
-	$node->safe_psql('postgres', "ALTER DATABASE $name SET role = regress_owner");
+	sql($node, "CREATE DATABASE $name OWNER regress_owner TEMPLATE $template");
+	sql($node, "ALTER DATABASE $name SET role = regress_owner");
 	return;
 }
 
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_owner LOGIN');
+sql($node, 'CREATE ROLE regress_reader; CREATE ROLE regress_owner LOGIN');
 own_database('shop', 'template0');
 $node->safe_psql('shop', 'RESET role; CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 create_shop($node, 'shop', $norders);
@@ -49,26 +49,25 @@ sub cancel_call
 
 	foreach (1 .. 30)
 	{
-		return if $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $call") eq '';
+		return if sql($node, "SELECT pg_cancel_backend(pid) $call") eq '';
 		for (my $end = time + 5; time < $end; sleep 0.1)
 		{
-			return if $node->safe_psql('postgres', "SELECT count(*) $call") eq '0';
+			return if sql($node, "SELECT count(*) $call") eq '0';
 		}
 	}
 	return;
 }
 
 # How a call is interrupted, and what to do when it has ended.
-my @ways = (
-	[ 'pg_cancel_backend()', \&cancel_call ],
-	[ 'pg_terminate_backend()', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") } ],
+my @ways = ([ 'pg_cancel_backend()', \&cancel_call ],
+	[ 'pg_terminate_backend()', sub { sql($node, "SELECT pg_terminate_backend($_[0])") } ],
 	[ 'SIGKILL of the session',
 	  sub { crash_process($node, $_[0]) } ],
 	# The call ends by itself.  The other session is stopped: if it ended, too, and first,
 	# the call could go on for a moment, and get as far as the swap.
 	[ 'SIGKILL of the postmaster',
 	  sub {
-		  my @others = split /\n/, $node->safe_psql('postgres', qq{
+		  my @others = split /\n/, sql($node, qq{
 			SELECT pid FROM pg_stat_activity WHERE datname = 'shop' AND backend_type = 'client backend' AND pid <> $_[0]});
 		  kill STOP => @others;
 		  $node->kill9;
@@ -138,7 +137,7 @@ sub undo_copy
 	unlike(sql_error($node, "SELECT snowflake_convert_undo('orders')", dbname => 'copy'), qr/ERROR/, "$name: undo");
 	is(describe_shop($node, 'copy'), $before, "$name: after undo, all is as before");
 	is(nothing_is_left($node, 'copy'), '', "$name: after undo, nothing is left");
-	$node->safe_psql('postgres', 'DROP DATABASE copy');
+	sql($node, 'DROP DATABASE copy');
 	return;
 }
 

@@ -11,8 +11,7 @@ sub create_table
 {
 	my ($node) = @_;
 
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t;
 		CREATE TABLE t (id serial PRIMARY KEY, v int);
@@ -26,9 +25,8 @@ sub wait_for_lag
 {
 	my ($node, $name, $lag) = @_;
 
-	$node->poll_query_until('postgres',
-		"SELECT $lag > interval '1 s' FROM pg_stat_replication WHERE application_name = '$name'")
-	  or die "$name is not behind";
+	wait_until_true($node, "SELECT $lag > interval '1 s' FROM pg_stat_replication WHERE application_name = '$name'",
+		"$name is not behind");
 	return;
 }
 
@@ -41,34 +39,33 @@ $primary->wait_for_catchup($standby);
 unlike(convert_online($primary, 'postgres', $backfill), qr/waiting|ERROR/, 'a standby that is not behind is not waited for');
 
 create_table($primary);
-$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
-$primary->safe_psql('postgres', 'INSERT INTO t (v) VALUES (501)');
+sql($standby, 'SELECT pg_wal_replay_pause()');
+sql($primary, 'INSERT INTO t (v) VALUES (501)');
 wait_for_lag($primary, 'paused', 'replay_lag');
 like(convert_online($primary, 'postgres', "$backfill, give_up_after => '1 ms'"),
 	qr/ERROR:  gave up waiting to copy the columns of table public\.t\nDETAIL:  Standby or subscriber paused is [\d:.]+ behind\./,
 	'a conversion gives up waiting for a standby');
 my $call = start_converting($primary, 'postgres', $backfill, $waiting);
-is($primary->safe_psql('postgres', 'SELECT count(snowflake_new_id) FROM t'), '1', 'the backfill waits for a standby whose replay is paused');
-$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+is(sql($primary, 'SELECT count(snowflake_new_id) FROM t'), '1', 'the backfill waits for a standby whose replay is paused');
+sql($standby, 'SELECT pg_wal_replay_resume()');
 my $err = finish_converting($call);
 like($err, qr/^NOTICE:  public\.t: copied 500 rows/m, 'it continues when the standby does') or diag($err);
 
 # One that is not connected
 create_table($primary);
 $standby->stop;
-$primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_replication') or die;
+wait_until_true($primary, 'SELECT count(*) = 0 FROM pg_stat_replication', );
 unlike(convert_online($primary, 'postgres', $backfill), qr/waiting|ERROR/, 'a standby that is not connected is not waited for');
 
 # One that is behind by intention
 create_table($primary);
 $standby->append_conf('postgresql.conf', 'recovery_min_apply_delay = 1h');
 $standby->start;
-$primary->safe_psql('postgres', 'INSERT INTO t (v) VALUES (501)');
+sql($primary, 'INSERT INTO t (v) VALUES (501)');
 wait_for_lag($primary, 'paused', 'replay_lag');
 $call = start_converting($primary, 'postgres', $backfill, $waiting);
-is($primary->safe_psql('postgres', 'SELECT count(snowflake_new_id) FROM t'), '1', 'the backfill waits for a standby with recovery_min_apply_delay');
-$standby->append_conf('postgresql.conf', 'recovery_min_apply_delay = 0');
-$standby->reload;
+is(sql($primary, 'SELECT count(snowflake_new_id) FROM t'), '1', 'the backfill waits for a standby with recovery_min_apply_delay');
+reload_with($standby, 'recovery_min_apply_delay = 0');
 like(finish_converting($call), qr/^NOTICE:  public\.t: copied 500 rows/m, 'it continues when that is changed');
 $standby->stop;
 
@@ -87,20 +84,20 @@ eval { $receiver->finish };
 # A subscriber in the middle of a transaction
 my $subscriber = new_primary('subscriber', 'wal_level = logical');
 create_table($primary);
-$primary->safe_psql('postgres', 'CREATE TABLE other (id int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE other');
+sql($primary, 'CREATE TABLE other (id int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE other');
 my $connstr = $primary->connstr . ' dbname=postgres';
-$subscriber->safe_psql('postgres', "CREATE TABLE other (id int PRIMARY KEY); CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p");
+sql($subscriber, "CREATE TABLE other (id int PRIMARY KEY); CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p");
 $subscriber->wait_for_subscription_sync($primary, 's');
 my $blocker = $subscriber->background_psql('postgres');
 $blocker->query_safe('BEGIN; LOCK TABLE other');
-$primary->safe_psql('postgres', 'INSERT INTO other VALUES (1)');
+sql($primary, 'INSERT INTO other VALUES (1)');
 wait_for_lag($primary, 's', 'clock_timestamp() - reply_time');
 $call = start_converting($primary, 'postgres', $backfill, $waiting);
-is($primary->safe_psql('postgres', 'SELECT count(snowflake_new_id) FROM t'), '0', 'the backfill waits for a subscriber that does not reply');
+is(sql($primary, 'SELECT count(snowflake_new_id) FROM t'), '0', 'the backfill waits for a subscriber that does not reply');
 $blocker->query_safe('COMMIT');
 $blocker->quit;
 like(finish_converting($call), qr/^NOTICE:  public\.t: copied 500 rows/m, 'it continues when the subscriber does');
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql($subscriber, 'DROP SUBSCRIPTION s');
 $subscriber->stop;
 $primary->stop;
 done_testing();

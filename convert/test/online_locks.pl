@@ -5,7 +5,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+sql($node, 'CREATE ROLE regress_reader');
 create_shop($node, 'postgres', 500);
 
 sub call
@@ -55,14 +55,13 @@ foreach my $case (
 	# What comes before would wait for other reasons.
 	call("'orders', until => 'indexes'") if $phase eq 'foreign keys';
 	my ($session) = start_queries($node, "$statement; SELECT pg_sleep(600)");
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;%' AND wait_event = 'PgSleep' AND xact_start < clock_timestamp() - interval '1 s'")
-	  or die;
+	wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;%' AND wait_event = 'PgSleep' AND xact_start < clock_timestamp() - interval '1 s'",
+		);
 	my $call = start_call("'orders', until => '$phase'", qr/waiting to lock table/);
 	my $longest = 0;
 	for (my $end = time + 2; time < $end;)
 	{
-		my $time = $node->safe_psql('postgres', q{
+		my $time = sql($node, q{
 			DO $$
 			DECLARE start timestamptz := clock_timestamp();
 			BEGIN
@@ -75,7 +74,7 @@ foreach my $case (
 		$longest = $time if $time > $longest;
 	}
 	cmp_ok($longest, '<', 20_000, "phase $phase: nobody waits behind a request while a transaction is in the way");
-	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
+	sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 	finish_queries($session);
 	my $err = finish_call($call);
 	like($err, qr/DETAIL:  Process \d+ \(.+?, online_locks\.pl\) has a lock on (?:public\.)?\w+, in a transaction that is [\d:.]+ old\./, "phase $phase: the transaction in the way is named")
@@ -87,22 +86,22 @@ is(shop_is_whole($node, 'postgres', 500), '', 'no row is lost or changed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # Prepared transactions
-$node->safe_psql('postgres', 'CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
+sql($node, 'CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
 foreach my $phase ('prepare', 'swap')
 {
 	call("'p', until => 'foreign keys'") if $phase eq 'swap';
-	$node->safe_psql('postgres', "BEGIN; UPDATE p SET v = 0 WHERE id = 1; PREPARE TRANSACTION 'it''s open'");
+	sql($node, "BEGIN; UPDATE p SET v = 0 WHERE id = 1; PREPARE TRANSACTION 'it''s open'");
 	$node->restart if $phase eq 'swap';
-	$node->poll_query_until('postgres', "SELECT prepared < clock_timestamp() - interval '300 ms' FROM pg_prepared_xacts") or die;
+	wait_until_true($node, "SELECT prepared < clock_timestamp() - interval '300 ms' FROM pg_prepared_xacts", );
 	my $call = start_call("'p'", qr/waiting to lock table/);
 	is(sql_error($node, q{SET lock_timeout = '100ms'; UPDATE p SET v = 0 WHERE id = 2; SELECT pg_sleep(0.3); UPDATE p SET v = 0 WHERE id = 2}),
 		'', "phase $phase: nobody waits while a transaction is prepared");
-	$node->safe_psql('postgres', "ROLLBACK PREPARED 'it''s open'");
+	sql($node, "ROLLBACK PREPARED 'it''s open'");
 	my $err = finish_call($call);
 	like($err, qr/^DETAIL:  Prepared transaction 'it''s open' of .+ has a lock on (?:public\.)?p, and was prepared [\d:.]+ ago\.$/m,
 		"phase $phase: a prepared transaction is named") or diag($err);
 	unlike($err, qr/ERROR/, "phase $phase: the conversion continues when it has ended");
-	$node->safe_psql('postgres', 'DROP TABLE p; CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
+	sql($node, 'DROP TABLE p; CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
 }
 
 # Each transaction of these clients is prepared.
@@ -115,33 +114,33 @@ COMMIT PREPARED 't:client_id';
 });
 my $preparing = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
-$node->poll_query_until('postgres', 'SELECT sum(v) > 200 FROM p') or die;
+wait_until_true($node, 'SELECT sum(v) > 200 FROM p', );
 my $prepared = call("'p', until => 'swap', give_up_after => '30 s'");
 unlike($prepared, qr/ERROR/, 'prepared transactions that end soon are not waited for') or diag($prepared);
 $preparing->signal('TERM');
 eval { $preparing->finish };
-$node->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
+sql($node, "ROLLBACK PREPARED '$_'") foreach split /\n/, sql($node, 'SELECT gid FROM pg_prepared_xacts');
 unlike(call("'p'"), qr/ERROR/, 'the conversion is completed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # Rows that are locked during the backfill
-$node->safe_psql('postgres', 'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
+sql($node, 'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
 my ($session) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 50 FOR UPDATE; SELECT pg_sleep(600)');
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'") or die;
-$node->safe_psql('postgres', "SELECT 1");
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'", );
+sql($node, "SELECT 1");
 my $before = start_call("'t', until => 'prepare'", qr/waiting to lock table/);
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
+sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 finish_queries($session);
 finish_call($before);
 ($session) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 50 FOR UPDATE; SELECT pg_sleep(600)');
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'") or die;
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'", );
 my $filling = start_call("'t', until => 'backfill'", qr/waiting to copy locked rows of table public\.t/);
-is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE snowflake_new_id IS NULL'), '1', 'the backfill skips a row that is locked');
-like($node->safe_psql('postgres', q{SELECT state FROM snowflake_convert_plan('t') WHERE state LIKE 'next%'}), qr/^next, about 99 % are copied$/, 'the plan shows how far the backfill is');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
+is(sql($node, 'SELECT count(*) FROM t WHERE snowflake_new_id IS NULL'), '1', 'the backfill skips a row that is locked');
+like(sql($node, q{SELECT state FROM snowflake_convert_plan('t') WHERE state LIKE 'next%'}), qr/^next, about 99 % are copied$/, 'the plan shows how far the backfill is');
+sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 finish_queries($session);
 unlike(finish_call($filling), qr/ERROR/, 'the backfill ends when the row is not locked anymore');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE snowflake_new_id IS DISTINCT FROM id'), '0', 'all rows are copied');
+is(sql($node, 'SELECT count(*) FROM t WHERE snowflake_new_id IS DISTINCT FROM id'), '0', 'all rows are copied');
 unlike(call("'t', batch_time => '10 ms', max_lag => '1 s'"), qr/ERROR/, 'a table without standbys is converted');
 
 # The greatest key is only looked for under the lock where an index has it.  Before, a sample of
@@ -150,22 +149,21 @@ foreach my $case ([ 'PRIMARY KEY (v, id)', 2 ], [ 'PRIMARY KEY (id)', 1 ])
 {
 	my ($key, $scans) = @$case;
 
-	$node->safe_psql('postgres', "CREATE TABLE k (id bigserial, v int, $key); INSERT INTO k (v) SELECT generate_series(1, 100000); ANALYZE k");
+	sql($node, "CREATE TABLE k (id bigserial, v int, $key); INSERT INTO k (v) SELECT generate_series(1, 100000); ANALYZE k");
 	my $count = q{SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'k'};
-	$node->poll_query_until('postgres', q{SELECT n_tup_ins = 100000 FROM pg_stat_user_tables WHERE relname = 'k'}) or die;
-	my $before = $node->safe_psql('postgres', $count);
+	wait_until_true($node, q{SELECT n_tup_ins = 100000 FROM pg_stat_user_tables WHERE relname = 'k'}, );
+	my $before = sql($node, $count);
 	unlike(call("'k', 'id'"), qr/ERROR/, "a table with $key is converted");
-	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'}) or die;
-	cmp_ok($node->safe_psql('postgres', $count) - $before, '<=', $scans, '... and its rows are not read while others wait');
-	like($node->safe_psql('postgres', q{INSERT INTO k (v) VALUES (0) RETURNING id > 1000000}), qr/^t$/, '... and has the default');
-	$node->safe_psql('postgres', 'DROP TABLE k');
+	wait_until_true($node, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'}, );
+	cmp_ok(sql($node, $count) - $before, '<=', $scans, '... and its rows are not read while others wait');
+	like(sql($node, q{INSERT INTO k (v) VALUES (0) RETURNING id > 1000000}), qr/^t$/, '... and has the default');
+	sql($node, 'DROP TABLE k');
 }
 
 # Foreign keys do what they did, in each phase.
 foreach my $order ('old', 'new')
 {
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS a, b, c, d;
 		CREATE TABLE a (id int PRIMARY KEY);
@@ -182,8 +180,7 @@ foreach my $order ('old', 'new')
 	{
 		if ($phase =~ /swap of (\w)/)
 		{
-			$node->safe_psql('postgres', $node->safe_psql('postgres',
-				"SELECT statement FROM snowflake_convert_plan('a') WHERE phase = 'swap' AND table_name = 'public.$1'"));
+			sql($node, sql($node, "SELECT statement FROM snowflake_convert_plan('a') WHERE phase = 'swap' AND table_name = 'public.$1'"));
 		}
 		else
 		{
@@ -194,13 +191,12 @@ foreach my $order ('old', 'new')
 		{
 			# The triggers of the old foreign key are fired after those of the new one.  With
 			# SET DEFAULT, that is refused.
-			$node->safe_psql('postgres', "ALTER TABLE $_ DROP CONSTRAINT ${_}_a_fkey, ADD CONSTRAINT ${_}_a_fkey FOREIGN KEY (a) REFERENCES a "
+			sql($node, "ALTER TABLE $_ DROP CONSTRAINT ${_}_a_fkey, ADD CONSTRAINT ${_}_a_fkey FOREIGN KEY (a) REFERENCES a "
 				. { b => 'ON DELETE SET NULL ON UPDATE CASCADE', c => 'ON DELETE CASCADE ON UPDATE CASCADE' }->{$_})
 			  foreach 'b', 'c';
 		}
 		my ($deleted, $updated) = ($n, $n + 1);
-		my $result = $node->safe_psql(
-			'postgres', qq{
+		my $result = sql($node, qq{
 			DELETE FROM a WHERE id = $deleted;
 			UPDATE a SET id = id + 1000 WHERE id = $updated;
 			INSERT INTO b VALUES ($deleted, $updated + 1000);
@@ -209,8 +205,8 @@ foreach my $order ('old', 'new')
 				(SELECT string_agg(coalesce(a::text, 'null'), ',' ORDER BY a) FROM d WHERE id IN ($deleted, $updated))});
 		my $moved = $updated + 1000;
 		is($result, "$moved,$moved,null|$moved|1,null", "after phase $phase, foreign keys act as before ($order one first)");
-		like(sql_error($node, "INSERT INTO b VALUES (1, $deleted)"), qr/ERROR:  23503/, "after phase $phase, foreign keys are enforced ($order one first)");
-		is($node->safe_psql('postgres', join ' UNION ALL ', map { "SELECT count(*) FROM $_ WHERE a IS NOT NULL AND NOT EXISTS (SELECT FROM a WHERE a.id = $_.a) HAVING count(*) > 0" } 'b', 'c', 'd'),
+		sql_fails($node, "INSERT INTO b VALUES (1, $deleted)", qr/ERROR:  23503/, "after phase $phase, foreign keys are enforced ($order one first)");
+		is(sql($node, join ' UNION ALL ', map { "SELECT count(*) FROM $_ WHERE a IS NOT NULL AND NOT EXISTS (SELECT FROM a WHERE a.id = $_.a) HAVING count(*) > 0" } 'b', 'c', 'd'),
 			'', "after phase $phase, there are no orphans ($order one first)");
 		$n += 2;
 	}
@@ -218,7 +214,7 @@ foreach my $order ('old', 'new')
 }
 
 # An old foreign key whose triggers have a name that is greater
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SET client_min_messages = warning;
 	SET allow_system_table_mods = on;
 	DROP TABLE a, b, c, d;
@@ -232,10 +228,10 @@ my $create_again = q{
 	ALTER TABLE d DROP CONSTRAINT d_a_fkey;
 	ALTER TABLE d ADD CONSTRAINT d_a_fkey FOREIGN KEY (a) REFERENCES a ON DELETE SET DEFAULT NOT VALID;
 	ALTER TABLE d VALIDATE CONSTRAINT d_a_fkey};
-$node->safe_psql('postgres', $create_again);
+sql($node, $create_again);
 
 # The same when the conversion has begun
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE FUNCTION rename() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		UPDATE pg_trigger SET tgname = 'RI_ConstraintTrigger_a_z' || oid WHERE tgrelid = 'public.a'::regclass AND tgname ~ '^RI_';
@@ -243,11 +239,11 @@ $node->safe_psql('postgres', q{
 	CREATE EVENT TRIGGER rename ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION rename()});
 like(call("'a'"), qr/ERROR:  foreign key "snowflake_new_d_a_fkey" of table public\.d would act before the one that it replaces\nDETAIL:  With SET DEFAULT/,
 	'a foreign key with SET DEFAULT must act after the old one');
-$node->safe_psql('postgres', "DROP EVENT TRIGGER rename; $create_again");
+sql($node, "DROP EVENT TRIGGER rename; $create_again");
 unlike(call("'a'"), qr/ERROR/, 'the HINT helps');
 
 # One of a table to itself has other triggers on the same table.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SET client_min_messages = warning;
 	DROP TABLE a, d;
 	CREATE TABLE a (id int PRIMARY KEY, a int DEFAULT 1 REFERENCES a ON DELETE SET DEFAULT);
@@ -255,30 +251,30 @@ $node->safe_psql('postgres', q{
 unlike(call("'a'"), qr/ERROR/, 'a foreign key with SET DEFAULT of a table to itself');
 
 # A foreign key that comes when the conversion has begun
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE a, d; CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 10)');
+sql($node, 'SET client_min_messages = warning; DROP TABLE a, d; CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 10)');
 call("'a', until => 'foreign keys'");
-$node->safe_psql('postgres', 'CREATE TABLE b (a int REFERENCES a); INSERT INTO b SELECT generate_series(1, 10); CREATE INDEX late ON a ((id + 1))');
+sql($node, 'CREATE TABLE b (a int REFERENCES a); INSERT INTO b SELECT generate_series(1, 10); CREATE INDEX late ON a ((id + 1))');
 my $err = call("'a', until => 'swap'");
 unlike($err, qr/ERROR/, 'a foreign key and an index that were added meanwhile are carried over') or diag($err);
-$node->safe_psql('postgres', 'CREATE TABLE c (a int REFERENCES a); INSERT INTO c SELECT generate_series(1, 10)');
+sql($node, 'CREATE TABLE c (a int REFERENCES a); INSERT INTO c SELECT generate_series(1, 10)');
 unlike(call("'a'"), qr/ERROR/, 'so is one that was added after the swap');
-is( $node->safe_psql('postgres', q{
+is( sql($node, q{
 		SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ', ' ORDER BY attrelid::regclass::text) FROM pg_attribute
 		WHERE attrelid IN ('a'::regclass, 'b'::regclass, 'c'::regclass) AND atttypid = 'int8'::regtype}),
 	'a.id, b.a, c.a', 'all columns are bigint');
-is($node->safe_psql('postgres', q{SELECT pg_get_indexdef('late'::regclass)}), 'CREATE INDEX late ON public.a USING btree (((id + 1)))', 'the index is there');
+is(sql($node, q{SELECT pg_get_indexdef('late'::regclass)}), 'CREATE INDEX late ON public.a USING btree (((id + 1)))', 'the index is there');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # A foreign key that is dropped, then undo
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE a, b, c; CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (a int REFERENCES a)');
+sql($node, 'SET client_min_messages = warning; DROP TABLE a, b, c; CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (a int REFERENCES a)');
 call("'a', until => 'foreign keys'");
-$node->safe_psql('postgres', 'ALTER TABLE b DROP CONSTRAINT b_a_fkey');
+sql($node, 'ALTER TABLE b DROP CONSTRAINT b_a_fkey');
 is(sql_error($node, "SELECT snowflake_convert_undo('b', 'a'); SELECT snowflake_convert_undo('a')"), '', 'undo of a table that is not referenced anymore');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # A foreign key of a partitioned table needs a stronger lock.  It is requested before a
 # client waits: a client that has locked a row, and then changes it, is no deadlock.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SET client_min_messages = warning;
 	DROP TABLE a, b;
 	CREATE TABLE a (id serial PRIMARY KEY, v int);
@@ -287,7 +283,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
 	INSERT INTO parts VALUES (1, 1)});
 call("'a', until => 'indexes'");
-is( $node->safe_psql('postgres', q{
+is( sql($node, q{
 		SELECT string_agg(format('%s: %s', table_name, lock), ', ' ORDER BY step)
 		FROM snowflake_convert_plan('a') WHERE phase = 'foreign keys' AND statement ~ 'ADD CONSTRAINT'}),
 	'public.parts1: SHARE ROW EXCLUSIVE, public.parts: ACCESS EXCLUSIVE',
@@ -296,36 +292,36 @@ my $client = $node->background_psql('postgres');
 $client->query_safe('BEGIN; SELECT FROM a WHERE id = 1 FOR UPDATE');
 my $calling = start_converting($node, 'postgres', "'a', until => 'foreign keys', lock_wait => '10 min'", undef,
 	before => [q{SET deadlock_timeout = '1 h'}]);
-$node->poll_query_until('postgres', q{
+wait_until_true($node, q{
 	SELECT count(*) > 0 FROM pg_locks
-	WHERE relation = 'a'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die 'the call does not wait';
+	WHERE relation = 'a'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}, 'the call does not wait');
 is($client->query_safe('UPDATE a SET v = 2 WHERE id = 1; SELECT 1'), '1', 'a client that waits for the call is no deadlock');
 $client->query_safe('COMMIT');
 $client->quit;
 unlike(finish_converting($calling), qr/ERROR/, 'the foreign key of a partitioned table is created') or diag($calling->{err});
 unlike(call("'a'"), qr/ERROR/, 'the conversion with a partitioned table is completed');
-$node->safe_psql('postgres', 'DROP TABLE parts');
+sql($node, 'DROP TABLE parts');
 
 # A foreign key depends on the index that the old one depended on.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SET client_min_messages = warning;
 	DROP TABLE a;
 	CREATE TABLE a (id serial PRIMARY KEY, v int);
 	CREATE TABLE b (a int REFERENCES a);
 	ALTER TABLE a ADD CONSTRAINT a_again UNIQUE (id)});
 unlike(call("'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
-is($node->safe_psql('postgres', q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
+is(sql($node, q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
 	'a_pkey', 'its foreign keys depend on the same index as before');
 
 # A logical slot that no publication belongs to
 SKIP:
 {
-	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE a, b; CREATE TABLE a (id int PRIMARY KEY)');
+	sql($node, 'SET client_min_messages = warning; DROP TABLE a, b; CREATE TABLE a (id int PRIMARY KEY)');
 	skip 'no test_decoding', 1
 	  if $node->psql('postgres', "SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')") != 0;
 	like(call("'a', until => 'prepare'"), qr/NOTICE:  logical replication slot decoded gets an UPDATE of each row\n/,
 		'a logical slot is named');
-	$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('decoded'); SELECT snowflake_convert_undo('a')");
+	sql($node, "SELECT pg_drop_replication_slot('decoded'); SELECT snowflake_convert_undo('a')");
 }
 
 # A dump in the middle
@@ -333,8 +329,8 @@ foreach my $phase ('prepare', 'foreign keys')
 {
 	my $database = 'dump_' . $phase =~ s/ /_/r;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE IF EXISTS a, b CASCADE; CREATE TABLE a (id serial PRIMARY KEY, up int REFERENCES a); CREATE TABLE b (a int NOT NULL REFERENCES a ON DELETE CASCADE); CREATE INDEX ON b (a);
+	sql($node, "CREATE DATABASE $database");
+	sql($node, 'SET client_min_messages = warning; DROP TABLE IF EXISTS a, b CASCADE; CREATE TABLE a (id serial PRIMARY KEY, up int REFERENCES a); CREATE TABLE b (a int NOT NULL REFERENCES a ON DELETE CASCADE); CREATE INDEX ON b (a);
 		INSERT INTO a (up) SELECT n FROM generate_series(1, 100) n; INSERT INTO b SELECT generate_series(1, 100)');
 	call("'a', until => '$phase'");
 	my $file = $node->basedir . "/$database.sql";
@@ -346,7 +342,7 @@ foreach my $phase ('prepare', 'foreign keys')
 	unlike($said, qr/ERROR/, "the conversion continues in a database restored after phase $phase") or diag($said);
 	is(nothing_is_left($node, $database), '', 'nothing is left');
 	is($node->safe_psql($database, 'SELECT count(*), count(b.a), sum(a.up) FROM a JOIN b ON b.a = a.id'), '100|100|5050', 'no row is lost or changed');
-	$node->safe_psql('postgres', "SELECT snowflake_convert_undo('a')");
+	sql($node, "SELECT snowflake_convert_undo('a')");
 }
 
 $node->stop;

@@ -6,7 +6,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
-$node->safe_psql('postgres', 'CREATE ROLE regress_owner');
+sql($node, 'CREATE ROLE regress_owner');
 
 my $shop = 'SET search_path = shop, public';
 my $call = q{CALL snowflake_convert_online('shop.t')};
@@ -52,8 +52,7 @@ $session->query_safe($_ . q{ ON t IS 'new'}) foreach
 $session->query_safe('COMMIT');
 $session->quit;
 is(finish_queries($calling), 1, 'a swap while the comments change') or diag $calling->{err};
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT string_agg(description, ' ') FROM pg_description WHERE (classoid, objoid) IN (
 			SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = 'shop.t'::regclass
 			UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = 'shop.t'::regclass
@@ -70,18 +69,18 @@ create($node, q{
 my $uses = q{
 	SELECT string_agg(DISTINCT p.prosrc, ' ') FROM pg_depend d JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
 	WHERE d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass) AND p.pronamespace = 'shop'::regnamespace};
-is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use one function');
+is(sql($node, $uses), 'SELECT true', 'the policy and the view use one function');
 ($session, $calling) = between('SELECT FROM t');
 my ($renaming) = start_queries($node, 'ALTER FUNCTION shop.f(bigint) RENAME TO before; ALTER FUNCTION shop.g(bigint) RENAME TO f');
 # It need not wait if the call has just given up its locks, to try again.
-$node->poll_query_until('postgres', q{
+wait_until_true($node, q{
 	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER FUNCTION%' AND wait_event_type = 'Lock')
-		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'before')}) or die;
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'before')}, );
 $session->query_safe('COMMIT');
 $session->quit;
 ok(finish_queries($calling), 'a swap while functions change their names') or diag $calling->{err};
 ok(finish_queries($renaming), 'which wait for the swap') or diag $renaming->{err};
-is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
+is(sql($node, $uses), 'SELECT true', 'the policy and the view use that function still');
 
 # A procedure that is compiled again
 create($node, q{
@@ -89,13 +88,13 @@ create($node, q{
 	CREATE PROCEDURE pr() SECURITY DEFINER LANGUAGE plpgsql AS 'DECLARE r shop.t; BEGIN END'});
 ($session, $calling) = between('SELECT FROM t');
 my ($altering) = start_queries($node, 'ALTER PROCEDURE shop.pr() SECURITY INVOKER');
-$node->poll_query_until('postgres', q{
+wait_until_true($node, q{
 	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER PROCEDURE%' AND wait_event_type = 'Lock')
-		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)}) or die;
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)}, );
 $session->query_safe('COMMIT');
 $session->quit;
 ok(finish_queries($calling), 'a swap while a procedure is altered') or diag $calling->{err};
-is($node->safe_psql('postgres', q{SELECT prosecdef::text FROM pg_proc WHERE proname = 'pr'}), finish_queries($altering) ? 'false' : 'true',
+is(sql($node, q{SELECT prosecdef::text FROM pg_proc WHERE proname = 'pr'}), finish_queries($altering) ? 'false' : 'true',
 	'a swap takes back nothing that was committed');
 
 # Columns and foreign keys that are dropped: clients go on, and undo leaves nothing.
@@ -148,7 +147,7 @@ create($node, $referencing . q{;
 	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b')});
 like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
 run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
-is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
+is(sql($node, 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
 
 # A column that holds keys without a foreign key gets no default.
 create($node, q{
@@ -156,7 +155,7 @@ create($node, q{
 	CREATE INDEX ON t (v);
 	INSERT INTO t VALUES (1, 7), (2, NULL)});
 unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
-is( $node->safe_psql('postgres', q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
+is( sql($node, q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
 		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
@@ -175,7 +174,7 @@ foreach my $tables (
 		'snowflake_convert() while the end of a conversion is to come');
 	like(run_in($node, 'postgres', "$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
 	is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
-	is($node->safe_psql('postgres', q{SELECT string_agg(tgname, ' ') FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass AND NOT tgisinternal}),
+	is(sql($node, q{SELECT string_agg(tgname, ' ') FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass AND NOT tgisinternal}),
 		'~snowflake_swapped', 'nothing is left of the second column, and the first one is as it was');
 	like(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t', 'v')}), $swapped, 'that one cannot be undone');
 
@@ -186,7 +185,7 @@ foreach my $tables (
 	$between->quit;
 	unlike(run_in($node, 'postgres', "$second)"), qr/ERROR/, 'then it is set');
 	is(nothing_is_left($node, 'postgres'), '', 'nothing is left of both');
-	is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
+	is(sql($node, q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
 			WHERE attrelid = 'shop.t'::regclass AND attname IN ('id', 'v')}), 'id bigint, v bigint', 'both are bigint');
 }
 
@@ -222,7 +221,7 @@ foreach my $case (
 		($first, $second) = ($second, $first) unless $digits;
 		run_in($node, 'postgres', $shop, "ALTER TABLE o $first", !$digits ? () : q{DO 'BEGIN WHILE lo_create(0)::bigint < 100000 LOOP END LOOP; END'},
 			"ALTER TABLE o $second", 'INSERT INTO t DEFAULT VALUES', 'INSERT INTO o VALUES (1, 1)');
-		is($node->safe_psql('postgres', q{SELECT length(min(oid::text)) - length(max(oid::text)) FROM pg_constraint WHERE conname IN ('o_1', 'o_2')}), $digits, 'digits of the OIDs');
+		is(sql($node, q{SELECT length(min(oid::text)) - length(max(oid::text)) FROM pg_constraint WHERE conname IN ('o_1', 'o_2')}), $digits, 'digits of the OIDs');
 		my $delete = 'BEGIN; DELETE FROM shop.t; ROLLBACK';
 		unlike(run_in($node, 'postgres', $delete), qr/ERROR/, "$tables, $digits: rows are deleted");
 		unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'id')}), qr/ERROR/, "$tables, $digits: a conversion");
@@ -238,7 +237,7 @@ create($node, q{
 	INSERT INTO t VALUES (1);
 	INSERT INTO o VALUES (1, 1)});
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a partition has a foreign key of its own');
-is($node->safe_psql('postgres', 'DELETE FROM shop.t; SELECT count(*) FROM shop.o'), 0, 'that of the table acts first');
+is(sql($node, 'DELETE FROM shop.t; SELECT count(*) FROM shop.o'), 0, 'that of the table acts first');
 
 # The comment of a constraint trigger
 create($node, q{
@@ -246,7 +245,7 @@ create($node, q{
 	CREATE CONSTRAINT TRIGGER tr AFTER UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
 	COMMENT ON TRIGGER tr ON t IS 'trigger'; COMMENT ON CONSTRAINT tr ON t IS 'constraint'});
 unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a table with a constraint trigger');
-is( $node->safe_psql('postgres', q{
+is( sql($node, q{
 		SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr'}),
 	'trigger|constraint', 'its comments are carried over');
 
@@ -279,7 +278,7 @@ $session->query_safe('COMMIT');
 $session->quit;
 ok(!finish_queries($calling), 'while the swap waits for its lock');
 like($calling->{err}, qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  The old column would be dropped with column [ac] of table shop\.h/, '... is an error, too');
-is($node->safe_psql('postgres', 'SELECT sum((c).id), sum(a[1].id) FROM shop.h'), '15|15', '... and the rows have their keys');
+is(sql($node, 'SELECT sum((c).id), sum(a[1].id) FROM shop.h'), '15|15', '... and the rows have their keys');
 
 # A session imports an old snapshot, and the one that has exported it ends, before
 # somebody can see that.
@@ -294,7 +293,7 @@ my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
 $importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
 $exporter->query_safe('COMMIT');
 $exporter->quit;
-$node->poll_query_until('postgres', q{SELECT pg_sleep(1.5) IS NOT NULL}) or die;
+wait_until_true($node, q{SELECT pg_sleep(1.5) IS NOT NULL}, );
 is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'who has imported an old snapshot sees all values');
 $importer->query_safe('COMMIT');
 $importer->quit;
@@ -334,7 +333,7 @@ $temporary->quit;
 # Foreign keys whose own names are like those of new ones
 create($node, 'CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
 run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
+is(sql($node, q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
 create($node, 'CREATE TABLE t (id int PRIMARY KEY, parent bigint CONSTRAINT parent REFERENCES t); CREATE TABLE u (t bigint CONSTRAINT of_u REFERENCES t)');
 run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')}, 'ALTER TABLE shop.t DROP CONSTRAINT parent');
 is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'undo drops the new one of a foreign key that is gone, and has a column that is bigint already');

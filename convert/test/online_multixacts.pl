@@ -6,7 +6,7 @@ use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'autovacuum = off');
 
-$node->safe_psql('postgres', 'UPDATE pg_database SET datallowconn = true');
+sql($node, 'UPDATE pg_database SET datallowconn = true');
 $node->safe_psql($_, 'VACUUM FREEZE') foreach 'template0', 'template1', 'postgres';
 $node->stop;
 my $directory = $node->data_dir;
@@ -15,7 +15,7 @@ my $segment = "$directory/pg_multixact/offsets/3A98";
 append_to_file($segment, "\0" x (256 * 1024));
 $node->start;
 
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10);
 	CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -25,11 +25,11 @@ $node->safe_psql('postgres', q{
 	END $$;
 	CREATE EVENT TRIGGER refuse ON sql_drop EXECUTE FUNCTION refuse()});
 like(convert_online($node, 'postgres', q{'t'}), qr/ERROR:  refused/, 'a swap fails');
-$node->safe_psql('postgres', 'DROP EVENT TRIGGER refuse');
-is($node->safe_psql('postgres', q{SELECT bool_or(xmax::text::bigint >= 983040000) FROM pg_class WHERE oid = 't'::regclass}), 't', 'the table has a multixact');
-cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM snowflake_convert_plan('t')}), '>', 0, 'there is a plan');
+sql($node, 'DROP EVENT TRIGGER refuse');
+is(sql($node, q{SELECT bool_or(xmax::text::bigint >= 983040000) FROM pg_class WHERE oid = 't'::regclass}), 't', 'the table has a multixact');
+cmp_ok(sql($node, q{SELECT count(*) FROM snowflake_convert_plan('t')}), '>', 0, 'there is a plan');
 unlike(convert_online($node, 'postgres', q{'t'}), qr/ERROR/, 'the next call completes the conversion');
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '10|55', '... with all rows');
+is(sql($node, 'SELECT count(*), sum(id) FROM t'), '10|55', '... with all rows');
 
 $node->stop;
 done_testing();

@@ -12,8 +12,7 @@ my $share = ($ENV{SNOWFLAKE_CASES} // '') eq 'all' ? 1 : 0.2;
 srand($seed);
 note "seed $seed";
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 5');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE ROLE regress_reader;
 	CREATE ROLE regress_shop;
 	CREATE ROLE regress_other;
@@ -28,7 +27,7 @@ $node->safe_psql(
 
 # Where it is called
 my $outside = qr/ERROR:  a table in use must be converted outside of a transaction block, function, or DO/;
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE PROCEDURE in_plpgsql() LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
 	CREATE PROCEDURE in_sql() LANGUAGE sql AS $$ CALL snowflake_convert_online('t') $$;
 	CREATE FUNCTION in_function() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
@@ -46,7 +45,7 @@ my ($out, $err);
 IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $file, $node->connstr('postgres') ],
 	'>' => \$out, '2>' => \$err);
 like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'in a pipeline');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
+is(sql($node, 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
 like(run_in($node, 'postgres', "SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
 	qr/ERROR:  cannot convert a table with isolation level REPEATABLE READ\nHINT:  Run SET default_transaction_isolation/, 'with an old snapshot');
 
@@ -168,12 +167,12 @@ my $clean = q{
 	DROP PUBLICATION IF EXISTS p;
 	DROP FUNCTION IF EXISTS g, f() CASCADE;
 	CREATE TABLE t (id serial PRIMARY KEY, v int)};
-$node->safe_psql('postgres', $clean);
+sql($node, $clean);
 foreach my $obstacle (@obstacles)
 {
 	my ($create, $line, $drop) = @$obstacle;
 
-	$node->safe_psql('postgres', "$create;\n");
+	sql($node, "$create;\n");
 	$line =~ s/public\\\.//g;
 	my $said = run_in($node, 'postgres', "CALL snowflake_convert_online('t')") =~ s/public\.//gr;
 	like($said, qr/^ERROR:  cannot convert column "id" of table t\nDETAIL:  (?:.*\n)*?(?:$line)/m, "obstacle: $create")
@@ -181,13 +180,12 @@ foreach my $obstacle (@obstacles)
 	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too')
 	  if rand() < $share;
 	unlike($said, qr/materialized view o depends on materialized view o$/m, 'no view is in its own way');
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = '_snowflake_convert_copy'::regproc;" . ($drop // '') . ";$clean"),
+	is(sql($node, "SELECT count(*) FROM pg_trigger WHERE tgfoid = '_snowflake_convert_copy'::regproc;" . ($drop // '') . ";$clean"),
 		'0', 'nothing was changed');
 }
 
 # What is none: views that name columns and joins, or use rows of the table
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	SET client_min_messages = warning;
 	DROP TABLE t CASCADE;
 	CREATE TABLE t (id serial PRIMARY KEY, v int);
@@ -210,29 +208,29 @@ $node->safe_psql(
 	CREATE VIEW w13 AS SELECT x.b FROM t x (a, b);
 	CREATE MATERIALIZED VIEW w14 AS SELECT v FROM t});
 my $views = join ' UNION ALL ', map { "SELECT $_, to_jsonb(w$_)::text FROM w$_" } 1 .. 14;
-my $shown = $node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2");
-is($node->safe_psql('postgres', "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
+my $shown = sql($node, "SELECT * FROM ($views) w ORDER BY 1, 2");
+is(sql($node, "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
 	"1|7|9|2\nt\n2|8|9|2", 'the plan while a query of the tables is open');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR/, 'views without a list of changed columns are no obstacle');
-is($node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2"), $shown, 'they show the same rows');
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t, a CASCADE; CREATE TABLE t (id int)');
+is(sql($node, "SELECT * FROM ($views) w ORDER BY 1, 2"), $shown, 'they show the same rows');
+sql($node, 'SET client_min_messages = warning; DROP TABLE t, a CASCADE; CREATE TABLE t (id int)');
 
 like(run_in($node, 'postgres', 'CREATE TEMP TABLE temporary (id int PRIMARY KEY)', "CALL snowflake_convert_online('temporary')"), qr/table pg_temp\S*\.temporary is temporary/, 'a temporary table');
 
 # What subscribers are prepared for
-$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
+sql($node, 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
-is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
+is(sql($node, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
 
 # pgAudit
-$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
-$node->safe_psql('postgres', q{
+sql($node, 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+sql($node, q{
 	SET allow_system_table_mods = on;
 	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
 	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
 unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
-$node->safe_psql('postgres', "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
+sql($node, "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
 
 # For each statement, create a function with a text like this, of its number and the statement.
 # The plan names those that are an obstacle (1), or, if there is no obstacle, those of which it
@@ -245,7 +243,7 @@ sub are_obstacles
 	{
 		my @numbers = grep { ($cases[$_][1] eq '1' ? 1 : 0) == $is_one } 0 .. $#cases;
 
-		$node->safe_psql('postgres', join ";\n", map { sprintf $create, $_, $cases[$_][0] } @numbers);
+		sql($node, join ";\n", map { sprintf $create, $_, $cases[$_][0] } @numbers);
 		my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 		my %obstacle = map { $_ => 1 } $said =~ /$obstacle/g;
 		my %named = map { $_ => 1 } $said =~ /$notice/g;
@@ -253,13 +251,13 @@ sub are_obstacles
 		is($obstacle{$_} ? 1 : $named{$_} ? 'notice' : 0, $cases[$_][1], "$cases[$_][0]: is it an obstacle?")
 		  or diag($said)
 		  foreach @numbers;
-		$node->safe_psql('postgres', 'SET client_min_messages = warning;' . join ';', map { "DROP FUNCTION f$_() CASCADE" } @numbers);
+		sql($node, 'SET client_min_messages = warning;' . join ';', map { "DROP FUNCTION f$_() CASCADE" } @numbers);
 	}
 	return;
 }
 
 # Trigger functions that depend on the order of the columns
-$node->safe_psql('postgres', q{
+sql($node, q{
 	DROP TABLE t CASCADE;
 	CREATE TABLE t (id serial PRIMARY KEY, v int);
 	CREATE TABLE ordered (op text, id int, v int)});
@@ -301,17 +299,17 @@ are_obstacles('CREATE FUNCTION f%1$s() RETURNS trigger LANGUAGE plpgsql AS $$ BE
 	[ q{IF NEW.* IS DISTINCT FROM OLD.* THEN INSERT INTO ordered VALUES ('U', NEW.id); END IF}, 0 ],
 	[ qq{NULL; -- INSERT INTO ordered SELECT NEW.*\n NULL}, 0 ],
 	[ q{INSERT INTO ordered VALUES ('I'); IF 1 = ALL (ARRAY[1]) AND NEW.* = OLD.* THEN NULL; END IF}, 0 ]);
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE TABLE parts (id serial, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
 	CREATE TABLE part PARTITION OF parts DEFAULT;
 	CREATE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO ordered SELECT NEW.*; RETURN NULL; END';
 	CREATE TRIGGER ordered AFTER INSERT ON part FOR EACH ROW EXECUTE FUNCTION ordered()});
 like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
 	'a trigger of a partition alone');
-$node->safe_psql('postgres', 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
+sql($node, 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
 
 # Functions that insert by the order of the columns
-$node->safe_psql('postgres', 'CREATE VIEW over AS SELECT id, v FROM t');
+sql($node, 'CREATE VIEW over AS SELECT id, v FROM t');
 are_obstacles('CREATE FUNCTION f%1$s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %2$s; RETURN NULL; END $$;
 		CREATE TRIGGER g%1$s INSTEAD OF INSERT ON over FOR EACH ROW EXECUTE FUNCTION f%1$s()',
 	qr/function public\.f(\d+)\(\) inserts into table public\.t without the names of columns/, qr/(?!)/,
@@ -327,7 +325,7 @@ are_obstacles('CREATE FUNCTION f%1$s() RETURNS trigger LANGUAGE plpgsql AS $$ BE
 	[ q{INSERT INTO other.t VALUES (1)}, 0 ],
 	[ q{INSERT INTO t_t VALUES (1)}, 0 ],
 	[ qq{NULL; -- INSERT INTO t VALUES (1)\n NULL}, 0 ]);
-$node->safe_psql('postgres', 'DROP VIEW over');
+sql($node, 'DROP VIEW over');
 
 # Functions that use the columns by their positions otherwise: what inserts them is an
 # obstacle, what might be one is named
@@ -368,7 +366,7 @@ unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), q
 $other->quit;
 
 # What happens with the default is said before, by the plan and by each call.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
 	CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := 5; BEGIN RETURN NULL; END';
 	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow();
@@ -379,10 +377,10 @@ foreach ("SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_on
 
 	like($said, qr/NOTICE:  functions of these tables have integers\nDETAIL:  (?:.*\n)*public\.narrow\(\)\n/, "$_: functions with integers are named");
 }
-$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE; DROP FUNCTION counts() CASCADE");
+sql($node, "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE; DROP FUNCTION counts() CASCADE");
 
 # What else is said: casts, logical slots
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE POLICY mine ON t USING (id = current_setting('app.id')::int);
 	CREATE TABLE tenants (t int DEFAULT current_setting('app.id')::int REFERENCES t, v int DEFAULT 1);
 	CREATE VIEW casts AS SELECT id FROM t WHERE id = current_setting('app.id')::int;
@@ -391,10 +389,10 @@ $node->safe_psql('postgres', q{
 my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 like($said, qr/NOTICE:  expressions with integers are kept\nDETAIL:  default of column t of table public\.tenants\npolicy mine on table public\.t\nrule _RETURN on view public\.casts\nHINT:  New IDs do not fit/,
 	'what has a cast to integer is named');
-$node->safe_psql('postgres', 'DROP POLICY mine ON t; DROP POLICY constant ON t; DROP TABLE tenants; DROP VIEW casts, none');
+sql($node, 'DROP POLICY mine ON t; DROP POLICY constant ON t; DROP TABLE tenants; DROP VIEW casts, none');
 
 # The owner has to create the triggers again.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE ROLE regress_keeper;
 	CREATE TABLE kept (id serial PRIMARY KEY, v int);
 	CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
@@ -404,10 +402,10 @@ $node->safe_psql('postgres', q{
 	ALTER TABLE kept OWNER TO regress_keeper});
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
 	'an owner who cannot create a trigger again');
-$node->safe_psql('postgres', 'DROP TRIGGER nothing ON kept');
+sql($node, 'DROP TRIGGER nothing ON kept');
 
 # ... and views with their triggers.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE DOMAIN cents AS int;
 	CREATE VIEW shown AS SELECT id, v::cents, NULL::cents[] AS more FROM kept;
 	CREATE TRIGGER nothing INSTEAD OF INSERT ON shown FOR EACH ROW EXECUTE FUNCTION nothing();
@@ -417,24 +415,24 @@ my $lacks = 'role regress_keeper, the owner of view public\.shown, lacks';
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"),
 	qr/DETAIL:  $lacks EXECUTE on function public\.nothing\(\)\n$lacks USAGE on type public\.cents\n$lacks USAGE on type public\.cents\[\]\n/,
 	'an owner who cannot create a view again, or its trigger');
-$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION nothing() TO regress_keeper; GRANT USAGE ON TYPE cents TO regress_keeper');
+sql($node, 'GRANT EXECUTE ON FUNCTION nothing() TO regress_keeper; GRANT USAGE ON TYPE cents TO regress_keeper');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"), qr/ERROR/, 'one who can create them');
-$node->safe_psql('postgres', 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents; DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
+sql($node, 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents; DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
 
 # Room for the new columns
-$node->safe_psql('postgres', q{
+sql($node, q{
 	DO $$ BEGIN EXECUTE 'CREATE TABLE wide (t int REFERENCES t, ' || (SELECT string_agg('c' || n || ' bool', ', ') FROM generate_series(1, 1599) n) || ')'; END $$});
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/DETAIL:  table public\.wide has 1600 columns, those that were dropped included, and needs 1 more/, 'a table without room for a column');
-$node->safe_psql('postgres', 'DROP TABLE wide');
+sql($node, 'DROP TABLE wide');
 
 # Rows that could not be updated
-$node->safe_psql('postgres', 'INSERT INTO t (v) VALUES (-7); ALTER TABLE t ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
+sql($node, 'INSERT INTO t (v) VALUES (-7); ALTER TABLE t ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
 my $not_valid = qr/DETAIL:  a row of table public\.t does not satisfy constraint later\n/;
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), $not_valid, 'a constraint that is not valid');
 like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), $not_valid, 'the plan has it, too');
-$node->safe_psql('postgres', 'DELETE FROM t WHERE v = -7');
+sql($node, 'DELETE FROM t WHERE v = -7');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'backfill')"), qr/ERROR/, 'one that all rows satisfy');
-$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); ALTER TABLE t DROP CONSTRAINT later");
+sql($node, "SELECT snowflake_convert_undo('t'); ALTER TABLE t DROP CONSTRAINT later");
 
 # The trigger
 like(run_in($node, 'postgres', 'CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
@@ -450,13 +448,13 @@ foreach (
 }
 
 # A key that is renamed meanwhile cannot be written
-$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+sql($node, 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
 run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')", 'ALTER TABLE t RENAME id TO key');
 like(run_in($node, 'postgres', 'INSERT INTO t (v) VALUES (1)'), qr/ERROR:  column "id" of table t, which is being converted, does not exist/, 'a column that was renamed');
 run_in($node, 'postgres', 'ALTER TABLE t RENAME key TO id');
 
 # Another conversion at the same time, and one for other columns
-$node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
+sql($node, 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
 my $client = $node->background_psql('postgres');
@@ -466,7 +464,7 @@ wait_until_said($call, qr/waiting to lock table public\.t/);
 my $converting = qr/ERROR:  another session converts a table of this database\nDETAIL:  .*has the advisory lock of conversions\./;
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), $converting, 'another session converts, which advisory locks of roles do not prevent');
 like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('t')"), $converting, 'another session converts, and undo');
-$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+sql($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
 finish_converting($call);
 $client->quit;
 
@@ -476,17 +474,17 @@ my $may_undo = qr/, or take it back with snowflake_convert_undo\(\), which is po
 like(run_in($node, 'postgres', "SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
 like(run_in($node, 'postgres', "SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
 like(run_in($node, 'postgres', "SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
-is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public', details => true) WHERE finding LIKE 'table %t is being converted online'"),
+is(sql($node, "SELECT severity FROM snowflake_convert_report('public', details => true) WHERE finding LIKE 'table %t is being converted online'"),
 	'obstacle', 'snowflake_convert_report()');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
 my $error = run_in($node, 'postgres', "SELECT snowflake_convert('t')");
 like($error, qr/$converts, or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./, 'snowflake_convert() after the swap');
 unlike($error, qr/snowflake_convert_undo/, 'after a swap, undo is not offered');
 run_in($node, 'postgres', "CALL snowflake_convert_online('t')");
-is($node->safe_psql('postgres', "SELECT * FROM snowflake_convert('t')"), '', 'after the conversion, there is nothing to do');
+is(sql($node, "SELECT * FROM snowflake_convert('t')"), '', 'after the conversion, there is nothing to do');
 
 # An event trigger, and settings of the session
-$node->safe_psql('postgres', q{
+sql($node, q{
 	DROP TABLE t, k CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE INDEX ON t (id, v);
 	CREATE TABLE ddl (tag text);
 	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
@@ -496,24 +494,24 @@ $err = run_in($node, 'postgres', "SET statement_timeout = '300ms'", "SET lock_ti
 	"SELECT 'wrong' WHERE current_setting('search_path') <> 'pg_temp, public' OR current_setting('lock_timeout') <> '1s'", 'SELECT pg_sleep(1)');
 is(scalar(() = $err =~ /ERROR/g), 1, 'a conversion succeeds with an event trigger') or diag($err);
 like($err, qr/ERROR:  canceling statement due to statement timeout\s*\z/, 'statement_timeout does not apply to a conversion, but after it') or diag($err);
-like($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT tag, $$,$$) FROM ddl'), qr/ALTER TABLE.*CREATE INDEX.*CREATE TRIGGER/, 'event triggers are fired');
-is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a table is converted with an event trigger');
-$node->safe_psql('postgres', 'DROP EVENT TRIGGER on_ddl');
+like(sql($node, 'SELECT string_agg(DISTINCT tag, $$,$$) FROM ddl'), qr/ALTER TABLE.*CREATE INDEX.*CREATE TRIGGER/, 'event triggers are fired');
+is(sql($node, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a table is converted with an event trigger');
+sql($node, 'DROP EVENT TRIGGER on_ddl');
 
 # Something that depends on the old column at the last moment
-$node->safe_psql('postgres', q{
+sql($node, q{
 	DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10);
 	CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN CREATE VIEW public.late AS SELECT id FROM public.t; END $$;
 	CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late()});
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"),
 	qr/ERROR:  table public\.t was changed during the conversion\nDETAIL:  The old column would be dropped with rule _RETURN on view public\.late\.\nHINT:  Its columns were not swapped\./,
 	'what would be dropped with the old column is found in the swap');
-$node->safe_psql('postgres', 'DROP EVENT TRIGGER late; CREATE VIEW late AS SELECT id FROM t');
+sql($node, 'DROP EVENT TRIGGER late; CREATE VIEW late AS SELECT id FROM t');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR/, 'the conversion continues');
-is($node->safe_psql('postgres', 'SELECT count(*), pg_typeof(max(id)) FROM late'), '10|bigint', 'the view is carried over');
+is(sql($node, 'SELECT count(*), pg_typeof(max(id)) FROM late'), '10|bigint', 'the view is carried over');
 
 # A table of an owner without rights
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE SCHEMA shop AUTHORIZATION regress_shop;
 	SET ROLE regress_shop;
 	CREATE FUNCTION shop.own(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
@@ -535,9 +533,9 @@ $node->safe_psql('postgres', q{
 	CREATE STATISTICS shop.s ON shop.own(id), v FROM shop.t});
 $err = run_in($node, 'postgres', "CALL snowflake_convert_online('shop.t')");
 unlike($err, qr/ERROR/, 'a superuser converts the table of another role') or diag($err);
-is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_shop'"), 'f', 'the owner gains no rights');
-is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 'shop'::regnamespace"), 'regress_shop', 'all belongs to the owner');
-$node->safe_psql('postgres', 'SET ROLE regress_shop; DROP TABLE shop.t, shop.l CASCADE; CREATE TABLE shop.t (id serial PRIMARY KEY, v int); INSERT INTO shop.t (v) SELECT generate_series(1, 10); CREATE VIEW shop.w AS SELECT id FROM shop.t');
+is(sql($node, "SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_shop'"), 'f', 'the owner gains no rights');
+is(sql($node, "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 'shop'::regnamespace"), 'regress_shop', 'all belongs to the owner');
+sql($node, 'SET ROLE regress_shop; DROP TABLE shop.t, shop.l CASCADE; CREATE TABLE shop.t (id serial PRIMARY KEY, v int); INSERT INTO shop.t (v) SELECT generate_series(1, 10); CREATE VIEW shop.w AS SELECT id FROM shop.t');
 $err = run_in($node, 'postgres', 'SET SESSION AUTHORIZATION regress_shop', "CALL snowflake_convert_online('shop.t')");
 unlike($err, qr/ERROR/, 'the owner converts a table without further rights') or diag($err);
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');

@@ -8,8 +8,7 @@ my $node = new_server('main', 'fsync = off');
 
 # Tables of the superuser, and a role that may reference the key.  What runs as a
 # superuser makes that role a superuser.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE ROLE regress_mallory;
 	CREATE SCHEMA mallory AUTHORIZATION regress_mallory;
 	CREATE FUNCTION mallory.grab() RETURNS void LANGUAGE plpgsql AS $$
@@ -28,8 +27,7 @@ sub convert_with
 {
 	my ($statements) = @_;
 
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t, secret CASCADE;
 		CREATE TABLE t (id serial PRIMARY KEY, v int);
@@ -37,13 +35,13 @@ sub convert_with
 		CREATE TABLE secret (v text);
 		INSERT INTO secret VALUES ('hidden');
 		GRANT REFERENCES, SELECT ON t TO regress_mallory});
-	$node->safe_psql('postgres', q{CALL snowflake_convert_online('t', until => 'prepare')});
+	sql($node, q{CALL snowflake_convert_online('t', until => 'prepare')});
 	my ($locker) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'}) or die;
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'}, );
 	my ($converter) = start_queries($node, q{CALL snowflake_convert_online('t')});
-	$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM t WHERE snowflake_new_id = id}) or die;
-	$node->safe_psql('postgres', "SET SESSION AUTHORIZATION regress_mallory; $statements");
-	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%'});
+	wait_until_true($node, q{SELECT count(*) = 9 FROM t WHERE snowflake_new_id = id}, );
+	sql($node, "SET SESSION AUTHORIZATION regress_mallory; $statements");
+	sql($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%'});
 	finish_queries($locker);
 	$converter->{succeeded} = finish_queries($converter);
 	return $converter;
@@ -52,19 +50,19 @@ sub convert_with
 my $session = convert_with(q{
 	CREATE TABLE mallory.l (t int REFERENCES t CHECK (mallory.evil(t) > 0));
 	INSERT INTO mallory.l VALUES (1)});
-is($node->safe_psql('postgres', $is_super), 'f', 'the owner of a table that references the key since then gains no rights');
+is(sql($node, $is_super), 'f', 'the owner of a table that references the key since then gains no rights');
 like(
 	$session->{err},
 	qr/ERROR:  table public\.t was changed .*\nDETAIL:  Table mallory\.l is linked to it by a foreign key, and belongs to another role/,
 	'the conversion stops before it changes such a table');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrelid = 'mallory.l'::regclass AND attnum > 0}), '1', 'the table is as it was');
-$node->safe_psql('postgres', q{DROP TABLE mallory.l; CALL snowflake_convert_online('t')});
+is(sql($node, q{SELECT count(*) FROM pg_attribute WHERE attrelid = 'mallory.l'::regclass AND attnum > 0}), '1', 'the table is as it was');
+sql($node, q{DROP TABLE mallory.l; CALL snowflake_convert_online('t')});
 is(nothing_is_left($node, 'postgres'), '', 'the conversion continues without it');
 
 $session = convert_with(q{
 	CREATE VIEW mallory.v AS SELECT t.id, secret.v FROM t, secret;
 	GRANT SELECT ON mallory.v TO PUBLIC});
-like(sql_error($node, 'SET SESSION AUTHORIZATION regress_mallory; SELECT * FROM mallory.v'), qr/permission denied for table secret/,
+sql_fails($node, 'SET SESSION AUTHORIZATION regress_mallory; SELECT * FROM mallory.v', qr/permission denied for table secret/,
 	'a view of another role does not get the rights of the owner of the table');
 like($session->{err}, qr/ERROR:  table public\.t was changed .*\nDETAIL:  view mallory\.v is owned by role regress_mallory, but table public\.t by role /,
 	'the columns are not swapped under such a view');
@@ -76,8 +74,7 @@ ok($session->{succeeded}, 'a view of another role that does not use the column d
 # Constants of some types call code of the owner when they are parsed, as those in a view
 # are while the columns have their new types for a moment.  Rows that are read then would
 # be taken for what they are not.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE SCHEMA owned AUTHORIZATION regress_mallory;
 	SET SESSION AUTHORIZATION regress_mallory;
 	CREATE TABLE owned.t (id int PRIMARY KEY, v text);
@@ -95,20 +92,19 @@ my $plan = q{SET SESSION AUTHORIZATION regress_mallory; SELECT count(*) FROM sno
 my $error = sql_error($node, $plan);
 unlike($error, qr/the row has/, 'no row is read while the columns have other types in the catalogs');
 like($error, qr/DETAIL:  view owned\.v cannot be created again: a constant of it calls function owned\.look\(\)/, 'code that could do so is not called');
-$node->safe_psql('postgres', q{
+sql($node, q{
 	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
 	ALTER DOMAIN owned.looking ADD CHECK (brin_summarize_new_values('owned.t_pkey') = 0) NOT VALID});
-like(sql_error($node, $plan), qr/a constant of it calls function brin_summarize_new_values\(regclass\)/, 'nor is a function of the server that reads rows');
-$node->safe_psql('postgres', q{
+sql_fails($node, $plan, qr/a constant of it calls function brin_summarize_new_values\(regclass\)/, 'nor is a function of the server that reads rows');
+sql($node, q{
 	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
 	ALTER DOMAIN owned.looking ADD CHECK (VALUE > 0) NOT VALID});
-like($node->safe_psql('postgres', $plan), qr/^\d+$/, 'a domain may have a constraint that reads nothing');
+like(sql($node, $plan), qr/^\d+$/, 'a domain may have a constraint that reads nothing');
 
 # The owner of two schemas exchanges their names while CREATE INDEX CONCURRENTLY, which
 # finds its table by name, is waited with: an index on the table of somebody else would call code
 # of mallory with that role's rights.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE ROLE regress_victim;
 	GRANT CREATE ON DATABASE postgres TO regress_mallory;
 	CREATE SCHEMA a AUTHORIZATION regress_mallory;
@@ -124,24 +120,23 @@ $node->safe_psql(
 	CREATE TABLE a.t (id serial PRIMARY KEY, v int);
 	INSERT INTO a.t (v) VALUES (1);
 	CREATE INDEX i ON a.t (mallory.note(id::bigint))});
-$node->safe_psql('postgres', q{CALL snowflake_convert_online('b.t', until => 'foreign keys')});
-$node->safe_psql('postgres', q{CALL snowflake_convert_online('a.t', until => 'backfill')});
+sql($node, q{CALL snowflake_convert_online('b.t', until => 'foreign keys')});
+sql($node, q{CALL snowflake_convert_online('a.t', until => 'backfill')});
 my $mallory = $node->background_psql('postgres', on_error_stop => 0);
 $mallory->query_safe('SET SESSION AUTHORIZATION regress_mallory; BEGIN; LOCK TABLE a.t IN SHARE UPDATE EXCLUSIVE MODE');
 my ($creating) = start_queries($node, q{CALL snowflake_convert_online('a.t', until => 'foreign keys')});
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'a.t'::regclass AND NOT granted}) or die;
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'a.t'::regclass AND NOT granted}, );
 $mallory->query_safe('ALTER SCHEMA a RENAME TO c; ALTER SCHEMA b RENAME TO a; COMMIT');
 $mallory->quit;
 ok(finish_queries($creating), 'an index is created on the table that it is for') or diag $creating->{err};
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid = 'c.t'::regclass AND indexprs IS NOT NULL AND indisvalid}), '2',
+is(sql($node, q{SELECT count(*) FROM pg_index WHERE indrelid = 'c.t'::regclass AND indexprs IS NOT NULL AND indisvalid}), '2',
 	'... whose name another one has got');
 unlike($creating->{err}, qr/runs as (?!regress_mallory\b)/, 'code of the owner is called as the owner only');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid = 'a.t'::regclass AND indexprs IS NOT NULL}), '0', 'the other table has no such index');
-$node->safe_psql('postgres', q{DROP OWNED BY regress_victim; DROP SCHEMA a, c CASCADE; REVOKE CREATE ON DATABASE postgres FROM regress_mallory; DROP ROLE regress_victim});
+is(sql($node, q{SELECT count(*) FROM pg_index WHERE indrelid = 'a.t'::regclass AND indexprs IS NOT NULL}), '0', 'the other table has no such index');
+sql($node, q{DROP OWNED BY regress_victim; DROP SCHEMA a, c CASCADE; REVOKE CREATE ON DATABASE postgres FROM regress_mallory; DROP ROLE regress_victim});
 
 # An error in a later transaction of CREATE INDEX CONCURRENTLY, which runs as the owner
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	SET SESSION AUTHORIZATION regress_mallory;
 	CREATE FUNCTION mallory.fail(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
 		$$ BEGIN
@@ -159,7 +154,7 @@ like($converter->{stderr}, qr/ERROR:  it fails/, 'the definition of an index fai
 is($converter->query('SELECT session_user = current_user, rolsuper FROM pg_roles WHERE rolname = current_user'), 't|t', 'the session is again that of the caller');
 is($converter->query(q{SET ROLE regress_mallory; SELECT current_user; RESET ROLE}), 'regress_mallory', '... and not restricted');
 $converter->quit;
-$node->safe_psql('postgres', q{DROP TABLE mallory.f CASCADE});
+sql($node, q{DROP TABLE mallory.f CASCADE});
 
 $node->stop;
 done_testing();

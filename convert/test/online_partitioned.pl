@@ -12,7 +12,7 @@ my $nkills = $ENV{SNOWFLAKE_KILLS} // 2;
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 my $nrows = 6000;
 my $node = new_server('main', 'wal_level = logical', 'fsync = off');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+sql($node, 'CREATE ROLE regress_reader');
 srand($seed);
 note "seed $seed";
 
@@ -20,7 +20,7 @@ sub new_database
 {
 	my ($name) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	sql($node, "CREATE DATABASE $name");
 	$node->safe_psql($name, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 	return $name;
 }
@@ -330,21 +330,20 @@ is($node->safe_psql($referenced, 'SELECT count(*) FROM lines l JOIN orders o ON 
 is(nothing_is_left($node, $referenced), '', 'nothing is left');
 
 # An interruption between the swap and the validation of the foreign keys
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE keys (d int, id serial, PRIMARY KEY (d, id)) PARTITION BY LIST (d);
 	CREATE TABLE keys1 PARTITION OF keys FOR VALUES IN (1);
 	CREATE TABLE uses (d int, key int, CONSTRAINT uses_key FOREIGN KEY (d, key) REFERENCES keys);
 	INSERT INTO keys (d) SELECT 1 FROM generate_series(1, 10);
 	INSERT INTO uses SELECT d, id FROM keys});
 run_in($node, 'postgres', "CALL snowflake_convert_online('keys', 'id', until => 'foreign keys')");
-$node->safe_psql('postgres', $node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state LIKE 'next%'"));
-is($node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state = 'next'"),
+sql($node, sql($node, "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state LIKE 'next%'"));
+is(sql($node, "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state = 'next'"),
 	'ALTER TABLE public.uses VALIDATE CONSTRAINT uses_key', 'after the swap, the foreign key is to be validated');
 like(run_in($node, 'postgres', 'INSERT INTO uses VALUES (1, 99)'), qr/violates foreign key constraint "uses_key"/, 'it is enforced already');
 like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('keys', 'id')"), qr/ERROR:  cannot undo/, 'the swap cannot be undone');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('keys', 'id')"), qr/ERROR/, 'the conversion continues');
-is($node->safe_psql('postgres', q{SELECT convalidated FROM pg_constraint WHERE conname = 'uses_key'}), 't', 'the foreign key is validated');
+is(sql($node, q{SELECT convalidated FROM pg_constraint WHERE conname = 'uses_key'}), 't', 'the foreign key is validated');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of an interrupted conversion');
 
 #
@@ -360,7 +359,7 @@ foreach my $n (1 .. $nkills)
 		'<' => \undef, '>' => '/dev/null', '2>' => \$err);
 	my $end = time + 0.3 + rand(3);
 	$run->pump_nb, sleep 0.02 while time < $end && $run->pumpable;
-	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+	sql($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
 	eval { $run->finish };
 	note 'terminated after ' . ($err =~ /.*(phase "[^"]+")/s ? $1 : 'nothing');
 	stop_shoppers($clients);
@@ -395,8 +394,7 @@ unlike(slurp_file($moves . '.err'), qr/ERROR/, 'and clients that move them see n
 is($node->safe_psql($moved, 'SELECT count(*), count(DISTINCT id), bool_and(snowflake_new_id = id) FROM orders'), '40000|40000|t', 'all rows are filled');
 
 # A partition that is detached while it is filled
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE parted (d int, id serial, PRIMARY KEY (d, id)) PARTITION BY LIST (d);
 	SELECT format('CREATE TABLE parted%s PARTITION OF parted FOR VALUES IN (%1$s)', g) FROM generate_series(1, 2) g \gexec
 	INSERT INTO parted (d) SELECT 1 FROM generate_series(1, 30000)});
@@ -405,17 +403,16 @@ my $filling = IPC::Run::start(
 	'<' => \undef, '>' => '/dev/null', '2>' => \$err);
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = 'parted1'::regclass AND attname = 'snowflake_new_id'})
   && $node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM parted1 WHERE snowflake_new_id IS NOT NULL') or die 'nothing is filled';
-$node->safe_psql('postgres', 'ALTER TABLE parted DETACH PARTITION parted1');
+sql($node, 'ALTER TABLE parted DETACH PARTITION parted1');
 $filling->finish;
 like($err, qr/the next phase is "indexes"/, 'a partition that is detached while it is filled is left out') or diag($err);
 unlike($err, qr/ERROR/, 'and the conversion continues');
-is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT table_name, ',') FROM snowflake_convert_plan('parted', 'id') WHERE state <> 'done' AND phase = 'backfill'}), '', 'the other one is filled');
+is(sql($node, q{SELECT string_agg(DISTINCT table_name, ',') FROM snowflake_convert_plan('parted', 'id') WHERE state <> 'done' AND phase = 'backfill'}), '', 'the other one is filled');
 
 #
 # Identities: since 17, partitions share that of their table, and before that, one may have its own
 #
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE numbered (id int GENERATED ALWAYS AS IDENTITY, d int NOT NULL, PRIMARY KEY (d, id)) PARTITION BY LIST (d);
 	CREATE TABLE numbered1 PARTITION OF numbered FOR VALUES IN (1) PARTITION BY LIST (d);
 	CREATE TABLE numbered11 PARTITION OF numbered1 FOR VALUES IN (1);
@@ -423,41 +420,39 @@ $node->safe_psql(
 	ALTER TABLE numbered ATTACH PARTITION numbered2 FOR VALUES IN (2);
 	GRANT INSERT, SELECT ON numbered TO regress_reader;
 	GRANT USAGE ON SEQUENCE numbered_id_seq TO regress_reader WITH GRANT OPTION});
-$node->safe_psql('postgres', 'ALTER TABLE numbered2 ALTER id ADD GENERATED BY DEFAULT AS IDENTITY')
-  if $node->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+sql($node, 'ALTER TABLE numbered2 ALTER id ADD GENERATED BY DEFAULT AS IDENTITY')
+  if sql($node, 'SHOW server_version_num') < 170000;
 my $add_numbers = q{SET ROLE regress_reader; INSERT INTO numbered (d) VALUES (1), (2) RETURNING tableoid::regclass, id};
 my $identities = q{
 	SELECT attrelid::regclass, attidentity, pg_get_serial_sequence(attrelid::regclass::text, 'id')::regclass::oid,
 		pg_get_serial_sequence(attrelid::regclass::text, 'id'), s.relacl
 	FROM pg_attribute LEFT JOIN pg_class s ON s.oid = pg_get_serial_sequence(attrelid::regclass::text, 'id')::regclass
 	WHERE attrelid::regclass::text ~ '^numbered[0-9]*$' AND attname = 'id' ORDER BY 1};
-is($node->safe_psql('postgres', $add_numbers), "numbered11|1\nnumbered2|2", 'a role that has INSERT adds rows');
-my $had = $node->safe_psql('postgres', $identities);
+is(sql($node, $add_numbers), "numbered11|1\nnumbered2|2", 'a role that has INSERT adds rows');
+my $had = sql($node, $identities);
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('numbered', 'id', until => 'swap')"), qr/the next phase is "default"/, 'identities are swapped');
-is($node->safe_psql('postgres', $identities), $had, 'the table and its partitions have the identities and sequences that they had');
-is($node->safe_psql('postgres', $add_numbers), "numbered11|3\nnumbered2|4", 'and the role that has INSERT adds rows');
-is($node->safe_psql('postgres', q{DROP TABLE numbered; SELECT count(*) FROM pg_class WHERE relname ~ '^numbered'}), '0', 'nothing is left of a table that is dropped');
+is(sql($node, $identities), $had, 'the table and its partitions have the identities and sequences that they had');
+is(sql($node, $add_numbers), "numbered11|3\nnumbered2|4", 'and the role that has INSERT adds rows');
+is(sql($node, q{DROP TABLE numbered; SELECT count(*) FROM pg_class WHERE relname ~ '^numbered'}), '0', 'nothing is left of a table that is dropped');
 
 #
 # Many partitions
 #
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE TABLE many (id serial, day int NOT NULL, v int, PRIMARY KEY (day, id)) PARTITION BY LIST (day);
 	SELECT format('CREATE TABLE many%s PARTITION OF many FOR VALUES IN (%1$s)', g) FROM generate_series(1, 40) g \gexec
 	CREATE INDEX ON many (id);
 	INSERT INTO many (day, v) SELECT 1 + g % 40, g FROM generate_series(1, 10000) g});
-$node->append_conf('postgresql.conf', "max_locks_per_transaction = 10\nmax_connections = 20");
-$node->restart;
+restart_with($node, "max_locks_per_transaction = 10\nmax_connections = 20");
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')"),
 	qr/ERROR:.*\nDETAIL:  the swap of table public\.many needs about 5\d\d locks, and the server has room for \d+\nHINT:  Nothing was changed\. Increase max_locks_per_transaction/,
 	'more partitions than can be locked');
-$node->append_conf('postgresql.conf', 'max_locks_per_transaction = 100');
-$node->restart;
+restart_with($node, 'max_locks_per_transaction = 100');
 $err = run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')");
 unlike($err, qr/ERROR/, 'a table with 40 partitions is converted') or diag($err);
 note $_ foreach $err =~ /^NOTICE:  (public\.many: .*with the lock)$/mg;
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE id = v) FROM many'), '10000|50005000|10000', 'all rows of 40 partitions are there');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('many')) AND indisvalid}), '82', 'all indexes of 40 partitions are there');
+is(sql($node, 'SELECT count(*), sum(id), count(*) FILTER (WHERE id = v) FROM many'), '10000|50005000|10000', 'all rows of 40 partitions are there');
+is(sql($node, q{SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('many')) AND indisvalid}), '82', 'all indexes of 40 partitions are there');
 
 #
 # Obstacles
@@ -481,12 +476,12 @@ foreach my $obstacle (@obstacles)
 {
 	my ($create, $line) = @$obstacle;
 
-	$node->safe_psql('postgres', $create);
+	sql($node, $create);
 	like(run_in($node, 'postgres', "CALL snowflake_convert_online('o', 'id')") =~ s/public\.//gr, qr/ERROR:  cannot convert column "id" of table o\nDETAIL:  (?:.*\n)*?$line/, "obstacle: $create");
 	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('o', 'id')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
-	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP PUBLICATION IF EXISTS p; DROP TABLE IF EXISTS r, o CASCADE; DROP FOREIGN DATA WRAPPER IF EXISTS w CASCADE');
+	sql($node, 'SET client_min_messages = warning; DROP PUBLICATION IF EXISTS p; DROP TABLE IF EXISTS r, o CASCADE; DROP FOREIGN DATA WRAPPER IF EXISTS w CASCADE');
 }
-$node->safe_psql('postgres', 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1)');
+sql($node, 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1)');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('o1', 'id')") =~ s/public\.//gr, qr/ERROR:.*\nDETAIL:  .*column id of table o1 is inherited from table o/, 'a partition alone');
 
 $node->stop;

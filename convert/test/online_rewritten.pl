@@ -5,7 +5,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'autovacuum = off');
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SET allow_in_place_tablespaces = on;
 	CREATE TABLESPACE other LOCATION ''});
 
@@ -16,8 +16,7 @@ sub begin_backfill
 	my ($share) = @_;
 	my %call;
 
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t;
 		CREATE TABLE t (id serial PRIMARY KEY, v int, filler text);
@@ -31,7 +30,7 @@ sub begin_backfill
 			'-c', "CALL snowflake_convert_online('t', batch_time => '1 ms', work_share => $share)"
 		],
 		'<' => \undef, '>' => \$call{out}, '2>' => \$call{err});
-	$node->poll_query_until('postgres', 'SELECT count(snowflake_new_id) > 0 FROM t') or die;
+	wait_until_true($node, 'SELECT count(snowflake_new_id) > 0 FROM t', );
 	return \%call;
 }
 
@@ -41,7 +40,7 @@ sub finish_backfill
 
 	eval { $call->{run}->finish };
 	unlike($call->{err}, qr/ERROR/, "$name: the conversion completes") or diag($call->{err});
-	is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <> v), pg_typeof(max(id)) FROM t'),
+	is(sql($node, 'SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <> v), pg_typeof(max(id)) FROM t'),
 		"$rows|$rows|0|bigint", "$name: no row is missing or wrong");
 	is(nothing_is_left($node, 'postgres'), '', "$name: nothing is left");
 }
@@ -51,46 +50,46 @@ foreach my $rewrite ('VACUUM FULL t', 'CLUSTER t USING t_pkey', 'ALTER TABLE t S
 {
 	my $call = begin_backfill(0.01);
 
-	$node->safe_psql('postgres', $rewrite);
+	sql($node, $rewrite);
 	finish_backfill($call, $rewrite, 1500);
 	like($call->{err}, $moved, "$rewrite: it was during the backfill") or diag($call->{err});
 }
 
 # The same pages in another file
 my $call = begin_backfill(0.01);
-$node->safe_psql('postgres', 'ALTER TABLE t SET TABLESPACE other');
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) - count(snowflake_new_id) FROM t'), '>', 0, 'SET TABLESPACE: it was during the backfill');
+sql($node, 'ALTER TABLE t SET TABLESPACE other');
+cmp_ok(sql($node, 'SELECT count(*) - count(snowflake_new_id) FROM t'), '>', 0, 'SET TABLESPACE: it was during the backfill');
 finish_backfill($call, 'SET TABLESPACE', 1500);
 unlike($call->{err}, $moved, 'SET TABLESPACE: nothing is looked at twice');
 
 # Fewer pages
 $call = begin_backfill(0.01);
-$node->safe_psql('postgres', q{TRUNCATE t; INSERT INTO t (id, v, filler) SELECT g, g, 'new' FROM generate_series(1, 70) g});
+sql($node, q{TRUNCATE t; INSERT INTO t (id, v, filler) SELECT g, g, 'new' FROM generate_series(1, 70) g});
 finish_backfill($call, 'TRUNCATE', 70);
 
 # A copy that somebody makes of the table, as pg_repack does: it misses what is filled
 # meanwhile, because its log is written by a trigger.
 $call = begin_backfill(0.01);
-$node->safe_psql('postgres', 'CREATE TABLE log (id bigserial PRIMARY KEY, "row" t)');
+sql($node, 'CREATE TABLE log (id bigserial PRIMARY KEY, "row" t)');
 my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  column "?row"? of (public\.)?log uses the row type of table public\.t/;
 wait_until_said($call, $waiting);
-is($node->safe_psql('postgres', q{SELECT count(snowflake_new_id) = count(*) FROM t}), 't', 'a copy of the table: all rows are filled');
-is($node->safe_psql('postgres', q{SELECT convalidated FROM pg_constraint WHERE conname = 'snowflake_new_check'}),
+is(sql($node, q{SELECT count(snowflake_new_id) = count(*) FROM t}), 't', 'a copy of the table: all rows are filled');
+is(sql($node, q{SELECT convalidated FROM pg_constraint WHERE conname = 'snowflake_new_check'}),
 	'f', 'a copy of the table: that is not proved while the copy is made');
-$node->safe_psql('postgres', 'DROP TABLE log');
+sql($node, 'DROP TABLE log');
 finish_backfill($call, 'a copy of the table', 1500);
 
 # More pages, because each update adds a row version: the backfill ends while this
 # continues.
 $call = begin_backfill(0.1);
-my $size = $node->safe_psql('postgres', q{SELECT pg_relation_size('t')});
+my $size = sql($node, q{SELECT pg_relation_size('t')});
 my $file = $node->basedir . '/updates.sql';
 append_to_file($file, 'UPDATE t SET filler = filler WHERE id IN (SELECT (301 + random() * 1499)::int FROM generate_series(1, 50));');
 my $clients = IPC::Run::start([ 'pgbench', '-n', '-c', 1, '-T', 1000, '--max-tries', 3, '-f', $file, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_trigger WHERE tgrelid = 't'::regclass AND tgname = '~snowflake_new'}),
+becomes_true($node, q{SELECT count(*) = 0 FROM pg_trigger WHERE tgrelid = 't'::regclass AND tgname = '~snowflake_new'},
 	'the backfill of a table that grows ends');
-cmp_ok($node->safe_psql('postgres', q{SELECT pg_relation_size('t')}), '>', $size, 'it has grown');
+cmp_ok(sql($node, q{SELECT pg_relation_size('t')}), '>', $size, 'it has grown');
 $clients->signal('TERM');
 eval { $clients->finish };
 finish_backfill($call, 'a table that grows', 1500);

@@ -15,12 +15,12 @@ sub replicate
 
 	foreach my $node ($subscriber, $publisher)
 	{
-		$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SUBSCRIPTION IF EXISTS s') if $node == $subscriber;
-		$node->safe_psql('postgres', "SET client_min_messages = warning; DROP PUBLICATION IF EXISTS p; DROP TABLE IF EXISTS b, a; $tables");
+		sql($node, 'SET client_min_messages = warning; DROP SUBSCRIPTION IF EXISTS s') if $node == $subscriber;
+		sql($node, "SET client_min_messages = warning; DROP PUBLICATION IF EXISTS p; DROP TABLE IF EXISTS b, a; $tables");
 	}
-	$publisher->safe_psql('postgres', "INSERT INTO a (v) SELECT generate_series(1, 1000); INSERT INTO b (a) SELECT generate_series(1, 1000);
+	sql($publisher, "INSERT INTO a (v) SELECT generate_series(1, 1000); INSERT INTO b (a) SELECT generate_series(1, 1000);
 		CREATE PUBLICATION p FOR TABLE $publication");
-	$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p $options");
+	sql($subscriber, "CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p $options");
 	$subscriber->wait_for_subscription_sync($publisher, 's');
 	return;
 }
@@ -31,11 +31,11 @@ sub set_option
 {
 	my ($option) = @_;
 
-	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE');
-	$subscriber->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type ~ '^logical replication.*worker$'})
-		or die 'the worker of the subscription does not end';
-	$subscriber->safe_psql('postgres', "ALTER SUBSCRIPTION s SET ($option)");
-	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
+	sql($subscriber, 'ALTER SUBSCRIPTION s DISABLE');
+	wait_until_true($subscriber, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type ~ '^logical replication.*worker$'},
+			'the worker of the subscription does not end');
+	sql($subscriber, "ALTER SUBSCRIPTION s SET ($option)");
+	sql($subscriber, 'ALTER SUBSCRIPTION s ENABLE');
 	return;
 }
 
@@ -64,24 +64,24 @@ sub convert_while_streaming
 	my ($node, $name, $arguments) = @_;
 	my $offset = -s $subscriber->logfile;
 	my $writers = start_writers();
-	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM a');
+	my $rows = sql($node, 'SELECT count(*) FROM a');
 
-	$subscriber->poll_query_until('postgres', "SELECT count(*) > $rows FROM a") or die 'no changes stream in';
+	wait_until_true($subscriber, "SELECT count(*) > $rows FROM a", 'no changes stream in');
 	my $err = convert_online($node, 'postgres', "'a', batch_time => '5 ms'$arguments");
 	unlike($err, qr/ERROR/, "$name: the conversion succeeds") or diag($err);
-	$rows = $publisher->safe_psql('postgres', 'SELECT count(*) FROM a');
-	$subscriber->poll_query_until('postgres', "SELECT count(*) > $rows FROM a") or die 'no changes stream in after the conversion';
+	$rows = sql($publisher, 'SELECT count(*) FROM a');
+	wait_until_true($subscriber, "SELECT count(*) > $rows FROM a", 'no changes stream in after the conversion');
 	$writers->{run}->signal('TERM');
 	eval { $writers->{run}->finish };
 	# Their last transactions may still be running.
-	$publisher->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}) or die;
+	wait_until_true($publisher, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}, );
 	unlike($writers->{err}, qr/ERROR/, "$name: the clients of the publisher see no error") or diag($writers->{err});
 	$publisher->wait_for_catchup('s');
-	my @contents = map { $_->safe_psql('postgres', q{
+	my @contents = map { sql($_, q{
 		SELECT count(*), md5(string_agg(format('%s %s', id, v), ',' ORDER BY id)) FROM a
 		UNION ALL SELECT count(*), md5(string_agg(format('%s %s', id, a), ',' ORDER BY id)) FROM b}) } $publisher, $subscriber;
 	is($contents[1], $contents[0], "$name: the subscriber has what the publisher has");
-	is($node->safe_psql('postgres', q{SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
+	is(sql($node, q{SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
 		WHERE attrelid IN ('a'::regclass, 'b'::regclass) AND atttypid = 'int8'::regtype}), 'a.id b.a', "$name: the columns are bigint");
 	unlike(slurp_file($subscriber->logfile, $offset), qr/ERROR/, "$name: the subscription sees no error");
 	is(nothing_is_left($node, 'postgres'), '', "$name: nothing is left");
@@ -102,12 +102,12 @@ convert_while_streaming($publisher, 'publisher with a column list', '');
 replicate($tables, 'a, b', '');
 like(convert_online($publisher, 'postgres', "'a'"), qr/ERROR:  cannot convert.*\nDETAIL:  publication p has all columns of table public\.a/, 'a publication without a column list');
 convert_while_streaming($subscriber, 'subscriber', '');
-$subscriber->safe_psql('postgres', 'ALTER TABLE a ADD snowflake_new_id bigint; ALTER TABLE b ADD snowflake_new_a bigint');
+sql($subscriber, 'ALTER TABLE a ADD snowflake_new_id bigint; ALTER TABLE b ADD snowflake_new_a bigint');
 convert_while_streaming($publisher, 'publisher without a column list', ', subscribers_ready => true');
-$subscriber->safe_psql('postgres', 'ALTER TABLE a DROP snowflake_new_id; ALTER TABLE b DROP snowflake_new_a');
-$publisher->safe_psql('postgres', 'INSERT INTO a (v) VALUES (-1)');
+sql($subscriber, 'ALTER TABLE a DROP snowflake_new_id; ALTER TABLE b DROP snowflake_new_a');
+sql($publisher, 'INSERT INTO a (v) VALUES (-1)');
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM a WHERE v = -1'), '1', 'the columns can be dropped on the subscriber');
+is(sql($subscriber, 'SELECT count(*) FROM a WHERE v = -1'), '1', 'the columns can be dropped on the subscriber');
 
 # A subscription finds rows of a table without a key by comparing all columns.
 my $without_key = q{CREATE TABLE a (id serial PRIMARY KEY, v int);
@@ -117,13 +117,13 @@ replicate($without_key, 'a, b', '');
 like(convert_online($subscriber, 'postgres', "'a'"), $obstacle, 'a subscriber without a key');
 like(convert_online($publisher, 'postgres', "'a', subscribers_ready => true"),
 	qr/ERROR:  cannot convert.*\nDETAIL:  publication p publishes changes of table public\.b, which has REPLICA IDENTITY FULL and no primary key\n/, 'a publisher without a key');
-$subscriber->safe_psql('postgres', 'ALTER TABLE b ADD PRIMARY KEY (id) DEFERRABLE');
+sql($subscriber, 'ALTER TABLE b ADD PRIMARY KEY (id) DEFERRABLE');
 like(convert_online($subscriber, 'postgres', "'a'"), $obstacle, 'a key that is deferrable');
-$subscriber->safe_psql('postgres', 'ALTER TABLE b DROP CONSTRAINT b_pkey, ADD PRIMARY KEY (id)');
+sql($subscriber, 'ALTER TABLE b DROP CONSTRAINT b_pkey, ADD PRIMARY KEY (id)');
 unlike(convert_online($subscriber, 'postgres', "'a', until => 'foreign keys'"), qr/ERROR/, 'a subscriber with a key');
-$publisher->safe_psql('postgres', 'UPDATE b SET a = 1 WHERE id = 7; DELETE FROM b WHERE id = 8');
+sql($publisher, 'UPDATE b SET a = 1 WHERE id = 7; DELETE FROM b WHERE id = 8');
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT id, a FROM b WHERE id IN (7, 8)'), '7|1', 'a subscriber with a key receives changes during a conversion');
+is(sql($subscriber, 'SELECT id, a FROM b WHERE id IN (7, 8)'), '7|1', 'a subscriber with a key receives changes during a conversion');
 # A table that is received through its parent
 replicate(q{CREATE TABLE a (id serial PRIMARY KEY, v int);
 	CREATE TABLE b (id serial, a int NOT NULL REFERENCES a) PARTITION BY RANGE (id);
@@ -139,11 +139,11 @@ set_option('binary = false');
 convert_while_streaming($subscriber, 'subscription that was binary', '');
 convert_while_streaming($publisher, 'its publisher', '');
 set_option('binary = true');
-$publisher->safe_psql('postgres', 'INSERT INTO a (v) VALUES (-1)');
+sql($publisher, 'INSERT INTO a (v) VALUES (-1)');
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM a WHERE v = -1'), '1', 'afterwards, it can be binary again');
+is(sql($subscriber, 'SELECT count(*) FROM a WHERE v = -1'), '1', 'afterwards, it can be binary again');
 
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql($subscriber, 'DROP SUBSCRIPTION s');
 $subscriber->stop;
 $publisher->stop;
 done_testing();

@@ -4,9 +4,8 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
-my $has_transaction_timeout = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_settings WHERE name = 'transaction_timeout'});
-$node->safe_psql(
-	'postgres', q{
+my $has_transaction_timeout = sql($node, q{SELECT count(*) FROM pg_settings WHERE name = 'transaction_timeout'});
+sql($node, q{
 	CREATE ROLE regress_owner LOGIN;
 	GRANT CREATE ON SCHEMA public TO regress_owner;
 	SET ROLE regress_owner;
@@ -25,8 +24,7 @@ sub lock_table
 
 # Those of a role are shorter than the conversion waits for a lock.  The other settings
 # have nothing to do with it.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	ALTER ROLE regress_owner SET statement_timeout = '200ms';
 	ALTER ROLE regress_owner SET lock_timeout = '50ms';
 	ALTER ROLE regress_owner SET idle_in_transaction_session_timeout = '50ms';
@@ -40,7 +38,7 @@ unlike(convert_online($node, 'postgres', "'t', until => 'prepare'", connection =
 
 # Undo waits for as long as other statements do, if that is less than its minute.
 $session = lock_table('EXCLUSIVE');
-like(sql_error($node, "SET lock_timeout = '1 s'; SELECT snowflake_convert_undo('t')"),
+sql_fails($node, "SET lock_timeout = '1 s'; SELECT snowflake_convert_undo('t')",
 	qr/ERROR:  55P03: gave up waiting to lock table public\.t\n.*HINT:  Nothing was undone\. Call snowflake_convert_undo\(\) again\./s, 'undo waits for a lock');
 $session->quit;
 
@@ -74,7 +72,7 @@ like(convert_online($node, 'postgres', "'t'", connection => $owner), qr/ERROR:  
 $session->quit;
 
 # lock_timeout is as before after an error in a step, too.
-$node->safe_psql('postgres', 'SET ROLE regress_owner; DROP TABLE t; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
+sql($node, 'SET ROLE regress_owner; DROP TABLE t; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
 $session = lock_table('ACCESS SHARE');
 $call = start_converting($node, 'postgres', "'t', give_up_after => '1 ms'", undef, connection => $owner,
 	after => [q{SELECT current_setting('lock_timeout')}]);
@@ -87,7 +85,7 @@ SKIP:
 	skip 'transaction_timeout is new in PostgreSQL 17', 4 unless $has_transaction_timeout;
 
 	# The call takes longer than each of its transactions.
-	$node->safe_psql('postgres', q{ALTER ROLE regress_owner SET transaction_timeout = '3s'});
+	sql($node, q{ALTER ROLE regress_owner SET transaction_timeout = '3s'});
 	$session = lock_table('ACCESS SHARE');
 	$err = convert_online($node, 'postgres', "'t', until => 'prepare', give_up_after => '5 s'", connection => $owner);
 	like($err, qr/ERROR:  gave up waiting to lock table public\.t\n/, 'a call takes longer than transaction_timeout');

@@ -13,15 +13,13 @@ my $node = new_server(
 	'auto_explain.log_min_duration = 0', 'auto_explain.log_nested_statements = on', 'auto_explain.log_analyze = on',
 	'auto_explain.log_triggers = on', 'log_statement = all', 'log_min_duration_statement = 0',
 	'log_lock_waits = on', 'log_temp_files = 0', 'track_functions = all');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION pg_stat_statements;
 	CREATE ROLE regress_reader});
 create_shop($node, 'postgres', $norders);
 
 # Event triggers that query, write, and catch errors
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE ddl (event text, tag text, object text);
 	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	DECLARE
@@ -64,14 +62,14 @@ my $offset = -s $node->logfile;
 my $err = convert_online($node, 'postgres', "'orders'", before => ['SET test.copies = off']);
 like($err, qr/ERROR:  table public\.snowflake_new_definitions is rewritten/, 'an event trigger that has no table rewritten is an error');
 is(describe_shop($node, 'postgres'), $before, 'nothing is changed before that');
-$node->safe_psql('postgres', 'ALTER DATABASE postgres SET test.copies = on');
+sql($node, 'ALTER DATABASE postgres SET test.copies = on');
 $err = convert_online($node, 'postgres', "'orders'");
 unlike($err, qr/ERROR|WARNING/, 'a conversion succeeds where everything looks at statements') or diag($err);
 is(shop_is_whole($node, 'postgres', $norders), '', 'no row is lost or changed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 foreach my $statement ('CALL snowflake_convert_online', 'CREATE INDEX CONCURRENTLY', 'CREATE UNIQUE INDEX CONCURRENTLY', 'ALTER TABLE', 'ANALYZE', 'UPDATE ONLY')
 {
-	cmp_ok($node->safe_psql('postgres', "SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '$statement%'"), '>', 0, "pg_stat_statements has $statement");
+	cmp_ok(sql($node, "SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '$statement%'"), '>', 0, "pg_stat_statements has $statement");
 }
 foreach (
 	[ 'ddl_command_start', 'CREATE INDEX', '' ],
@@ -81,15 +79,15 @@ foreach (
 {
 	my ($event, $tag, $object) = @$_;
 
-	isnt($node->safe_psql('postgres', "SELECT count(*) FROM ddl WHERE event = '$event' AND tag = '$tag' AND coalesce(object, '') LIKE '%$object'"),
+	isnt(sql($node, "SELECT count(*) FROM ddl WHERE event = '$event' AND tag = '$tag' AND coalesce(object, '') LIKE '%$object'"),
 		'0', "an event trigger saw $event, $tag $object");
 }
 
 # VACUUM of a table that is large enough
-$node->safe_psql('postgres', q{CREATE TABLE large (id serial PRIMARY KEY, v text); INSERT INTO large (v) SELECT repeat('x', 500) FROM generate_series(1, 3000)});
+sql($node, q{CREATE TABLE large (id serial PRIMARY KEY, v text); INSERT INTO large (v) SELECT repeat('x', 500) FROM generate_series(1, 3000)});
 $err = convert_online($node, 'postgres', "'large', work_share => 1");
 unlike($err, qr/ERROR|WARNING/, 'a larger table is converted') or diag($err);
-cmp_ok($node->safe_psql('postgres', q{SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE 'VACUUM%large'}), '>', 0, 'pg_stat_statements has VACUUM');
+cmp_ok(sql($node, q{SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE 'VACUUM%large'}), '>', 0, 'pg_stat_statements has VACUUM');
 
 # Calls in one session, some of which fail
 my $sum = q{SELECT sum(used_bytes), count(*) FILTER (WHERE name IN ('snowflake_convert_online', 'top-level statement', 'SPI Proc', 'SPI Exec')) FROM pg_backend_memory_contexts};

@@ -6,8 +6,7 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE ROLE regress_mallory;
 	CREATE ROLE regress_owner NOINHERIT;
 	GRANT CREATE ON SCHEMA public TO regress_owner;
@@ -26,8 +25,7 @@ sub create_table
 {
 	my (@objects) = @_;
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t CASCADE;
 		SET ROLE regress_owner;
@@ -53,17 +51,17 @@ my $take = 'role regress_mallory could have its code called for .*: ALTER ROUTIN
 foreach my $object ($view, $check, $index)
 {
 	create_table($object);
-	$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA shop TO regress_mallory');
+	sql($node, 'GRANT CREATE ON SCHEMA shop TO regress_mallory');
 	like(said($_), qr/DETAIL:  $revoke\n/, "who may create a function is an obstacle: $_, $object") foreach @calls;
-	$node->safe_psql('postgres', "SET ROLE regress_mallory; $planted");
-	$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA shop FROM regress_mallory');
+	sql($node, "SET ROLE regress_mallory; $planted");
+	sql($node, 'REVOKE CREATE ON SCHEMA shop FROM regress_mallory');
 	foreach my $call (@calls)
 	{
 		my $said = said($call);
 		like($said, qr/DETAIL:  $take\n/, '... and who has created one');
 		unlike($said, qr/runs as/, '... which is not called');
 	}
-	$node->safe_psql('postgres', 'DROP FUNCTION shop.listed(bigint[])');
+	sql($node, 'DROP FUNCTION shop.listed(bigint[])');
 }
 
 # In which ways a role may create one, and which statement, or membership, is right then
@@ -72,9 +70,9 @@ sub allow
 	my ($what, $allow, $cure, $statement) = @_;
 	my $call = q{snowflake_convert('t', dry_run => true)};
 
-	$node->safe_psql('postgres', $allow);
+	sql($node, $allow);
 	like(said($call), qr/DETAIL:  $statement\n/, $what);
-	$node->safe_psql('postgres', $cure);
+	sql($node, $cure);
 	unlike(said($call), qr/ERROR/, "... and is not after: $cure");
 	return;
 }
@@ -86,9 +84,9 @@ allow('the owner of the schema is one', 'ALTER SCHEMA shop OWNER TO regress_mall
 	'role regress_mallory could .*: ALTER SCHEMA shop OWNER TO regress_owner');
 allow('the owner of the database is one', 'ALTER SCHEMA shop OWNER TO pg_database_owner; GRANT USAGE ON SCHEMA shop TO regress_owner; ALTER DATABASE postgres OWNER TO regress_mallory',
 	'ALTER DATABASE postgres OWNER TO regress_owner', 'role pg_database_owner could .*: ALTER SCHEMA shop OWNER TO regress_owner');
-$node->safe_psql('postgres', 'ALTER DATABASE postgres OWNER TO postgres; ALTER SCHEMA shop OWNER TO postgres; GRANT USAGE ON SCHEMA shop TO regress_owner');
+sql($node, 'ALTER DATABASE postgres OWNER TO postgres; ALTER SCHEMA shop OWNER TO postgres; GRANT USAGE ON SCHEMA shop TO regress_owner');
 allow('who is no member of the owner is one', 'GRANT CREATE ON SCHEMA shop TO regress_mallory', 'GRANT regress_owner TO regress_mallory', $revoke);
-$node->safe_psql('postgres', 'REVOKE regress_owner FROM regress_mallory; ALTER ROLE regress_mallory NOINHERIT');
+sql($node, 'REVOKE regress_owner FROM regress_mallory; ALTER ROLE regress_mallory NOINHERIT');
 allow('... nor one who inherits nothing, but can become the owner', 'SELECT', 'GRANT regress_owner TO regress_mallory', $revoke);
 SKIP:
 {
@@ -96,15 +94,14 @@ SKIP:
 	allow('... but a member without rights is one', 'GRANT regress_owner TO regress_mallory WITH INHERIT FALSE, SET FALSE',
 		'GRANT regress_owner TO regress_mallory WITH SET TRUE', $revoke);
 }
-$node->safe_psql('postgres', 'REVOKE regress_owner FROM regress_mallory');
+sql($node, 'REVOKE regress_owner FROM regress_mallory');
 
 # Only the server's own functions are called: nothing is asked.
 create_table('CREATE VIEW v AS SELECT id, upper(v::text) FROM t; ALTER TABLE t ADD CHECK (abs(id) >= 0); CREATE INDEX ON t (abs(id))');
 unlike(said($_), qr/ERROR/, "tables that call only functions of the server have no such obstacle: $_") foreach @calls[ 0, 1, 2 ];
 
 # New IDs are tried with what is not created again, too, also by a report.
-$node->safe_psql(
-	'postgres', qq{
+sql($node, qq{
 	SET client_min_messages = warning;
 	CREATE SCHEMA tried;
 	CREATE FUNCTION shop.small(anyelement) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
@@ -125,36 +122,35 @@ foreach my $call (q{snowflake_convert_report('tried', details => true) WHERE sev
 	like("$out$err", qr/called for constraint listed on table tried\.t: ALTER ROUTINE shop\.listed\(bigint\[\]\) OWNER/, '... and a constraint is an obstacle');
 	like("$out$err", qr/called for index tried\.small: ALTER ROUTINE shop\.small\(bigint\) OWNER/, '... and an index of a generated column');
 }
-$node->safe_psql('postgres', 'DROP TABLE tried.t');
+sql($node, 'DROP TABLE tried.t');
 like(run_in($node, 'postgres', q{SELECT snowflake_convert_schema('tried')}), qr/called for table tried\.parts: ALTER ROUTINE shop\.listed\(bigint\[\]\) OWNER/, '... and a partition key');
-$node->safe_psql('postgres', 'DROP SCHEMA tried CASCADE; DROP FUNCTION shop.listed(bigint[])');
+sql($node, 'DROP SCHEMA tried CASCADE; DROP FUNCTION shop.listed(bigint[])');
 
 # Who owns a schema can have the name of a table find another one, whose code a superuser would call.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE SCHEMA theirs AUTHORIZATION regress_mallory;
 	CREATE TABLE theirs.t (id serial PRIMARY KEY)});
 foreach my $call (q{SELECT snowflake_convert('theirs.t')}, q{SELECT snowflake_convert('theirs.t', dry_run => true)}, q{CALL snowflake_convert_online('theirs.t')})
 {
-	like(sql_error($node, $call),
+	sql_fails($node, $call,
 		qr/role regress_mallory could have its code called for table theirs\.t: ALTER SCHEMA theirs OWNER TO postgres/,
 		"a table of a superuser in a schema of another role: $call");
 }
 is(sql_error($node, q{SET client_min_messages = warning; ALTER TABLE theirs.t OWNER TO regress_owner; GRANT USAGE, CREATE ON SCHEMA theirs TO regress_owner; SELECT snowflake_convert('theirs.t')}),
 	'', '... and not one of an ordinary role, which cannot alter tables of others');
-$node->safe_psql('postgres', 'DROP SCHEMA theirs CASCADE');
+sql($node, 'DROP SCHEMA theirs CASCADE');
 
 # ... or that of a relation, or of a type, in a view that is created again.
-$node->safe_psql('postgres', 'CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO regress_owner');
+sql($node, 'CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO regress_owner');
 foreach my $object ('CREATE TABLE theirs.other (a int); CREATE VIEW v AS SELECT id, a FROM t, theirs.other;', 'CREATE DOMAIN theirs.number AS bigint; CREATE VIEW v AS SELECT id::theirs.number FROM t;')
 {
-	$node->safe_psql('postgres', 'ALTER SCHEMA theirs OWNER TO regress_owner');
+	sql($node, 'ALTER SCHEMA theirs OWNER TO regress_owner');
 	create_table($object);
 	unlike(said($calls[0]), qr/ERROR/, "what a view names can be in a schema of the owner: $object");
-	$node->safe_psql('postgres', 'ALTER SCHEMA theirs OWNER TO regress_mallory');
+	sql($node, 'ALTER SCHEMA theirs OWNER TO regress_mallory');
 	like(said($_), qr/DETAIL:  role regress_mallory could have its code called for rule _RETURN on view .*v: ALTER SCHEMA theirs OWNER TO regress_owner\n/, "... and not of another role: $_") foreach @calls;
 }
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
+sql($node, 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
 
 # Meanwhile, nobody waits who creates something else.
 create_table($check, $view, $index);
@@ -166,7 +162,7 @@ foreach my $create ('FUNCTION shop.other() RETURNS int LANGUAGE sql AS $$SELECT 
 }
 $converter->query_safe('COMMIT');
 $converter->quit;
-is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'}), 'bigint', 'the table is converted');
+is(sql($node, q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'}), 'bigint', 'the table is converted');
 
 $node->stop;
 done_testing();

@@ -7,7 +7,7 @@ use SnowflakeTest;
 my $node = new_server('main', 'fsync = off', 'allow_system_table_mods = on');
 
 # The catalogs of Citus that queries read
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partkey text);
 	CREATE TABLE pg_catalog.pg_dist_local_group (groupid int)});
 

@@ -35,8 +35,8 @@ sub run_query
 	return $out;
 }
 
-$node->safe_psql('postgres', 'CREATE DATABASE base');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+sql($node, 'CREATE DATABASE base');
+sql($node, 'CREATE ROLE regress_reader');
 $node->safe_psql('base', SnowflakeTest::RandomSchema::tools());
 
 # The error of a conversion: its lines in their order, without where they stand.
@@ -136,7 +136,7 @@ while (time < $end)
 	my %wrong;
 
 	$counts{schemas}++;
-	$node->safe_psql('postgres', 'CREATE DATABASE made TEMPLATE base');
+	sql($node, 'CREATE DATABASE made TEMPLATE base');
 	run_sql('made', @{ $schema->{statements} });
 	$attached = $seed % 2;
 	run_query('made', q{UPDATE pg_proc SET prosupport = 0 WHERE oid = 'nextval(regclass)'::regprocedure}) if $attached;
@@ -145,11 +145,11 @@ while (time < $end)
 	my ($statements, $dry) = run_sql('made', "SELECT snowflake_convert($call, dry_run => true)");
 	my (undef, $plan) = run_sql('made', "SELECT * FROM snowflake_convert_plan($call)");
 
-	$node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE made');
+	sql($node, 'CREATE DATABASE copy TEMPLATE made');
 	$wrong{direct} = try_conversion('copy', "SELECT snowflake_convert($call)", error_of($dry), $statements, \%before, 0);
-	$node->safe_psql('postgres', 'DROP DATABASE copy');
+	sql($node, 'DROP DATABASE copy');
 	$wrong{online} = try_conversion('made', "CALL snowflake_convert_online($call)", error_of($plan), undef, \%before, 1);
-	$node->safe_psql('postgres', 'DROP DATABASE made');
+	sql($node, 'DROP DATABASE made');
 	foreach my $kind (sort keys %wrong)
 	{
 		ok($wrong{$kind} eq '', "seed $seed: $kind conversion")

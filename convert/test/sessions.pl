@@ -4,8 +4,7 @@
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE log (id bigint, line text);
 	CREATE FUNCTION log_update() RETURNS trigger LANGUAGE plpgsql AS $$
 	DECLARE line text;
@@ -22,8 +21,7 @@ sub create_table
 {
 	my ($table) = @_;
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		CREATE TABLE $table (id serial PRIMARY KEY, v int);
 		INSERT INTO $table (v) SELECT generate_series(1, 3);
 		CREATE TRIGGER log_update AFTER UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION log_update()});
@@ -58,9 +56,9 @@ create_table('orders');
 my ($errors, $said) = update_convert_update('orders', 'DEFAULT');
 is($errors, '', 'functions of triggers work in a session that stays open');
 like($said, qr/^ALTER FUNCTION public\.log_update\(\) VOLATILE$/m, 'functions of triggers are compiled again');
-is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id > 1000000) FROM log"), '4|1',
+is(sql($node, "SELECT count(*), count(*) FILTER (WHERE id > 1000000) FROM log"), '4|1',
 	'all updates are in the log');
-is($node->safe_psql('postgres', "SELECT provolatile FROM pg_proc WHERE proname = 'log_update'"), 'v',
+is(sql($node, "SELECT provolatile FROM pg_proc WHERE proname = 'log_update'"), 'v',
 	'a function that was compiled again has its properties');
 
 # Prepared statements, and a trigger, while a table is converted that is in use
@@ -91,9 +89,9 @@ is($node->safe_psql('postgres', "SELECT provolatile FROM pg_proc WHERE proname =
 		on_error_stop => 0);
 	is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", ('ERROR:  cached plan must not change result type') x 3),
 		'a session that stays open sees errors of prepared statements whose results have changed: each time, with * at once, and by name after the swap');
-	is($node->safe_psql('postgres', 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM log'), '1,2,3,4',
+	is(sql($node, 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM log'), '1,2,3,4',
 		'functions of triggers work in a session that stays open during an online conversion');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM d JOIN c ON c.id = d.c'), '3', 'prepared INSERTs work in a session that stays open');
+	is(sql($node, 'SELECT count(*) FROM d JOIN c ON c.id = d.c'), '3', 'prepared INSERTs work in a session that stays open');
 }
 
 # Functions with rows of the table as parameters and variables, also in an online conversion
@@ -162,13 +160,13 @@ foreach my $convert (q{SELECT snowflake_convert('%s')}, q{CALL snowflake_convert
 }
 
 # A function that is dropped meanwhile
-$node->safe_psql('postgres', 'CREATE TABLE dropped (id serial PRIMARY KEY);
+sql($node, 'CREATE TABLE dropped (id serial PRIMARY KEY);
 	CREATE FUNCTION looks() RETURNS text LANGUAGE plpgsql AS $$ DECLARE r dropped; BEGIN END $$');
 my $dropping = $node->background_psql('postgres');
 $dropping->query_safe('BEGIN; DROP FUNCTION looks()');
 my ($converting) = start_queries($node, "SELECT snowflake_convert('dropped')");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted")
-  or die 'the conversion does not wait';
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted",
+	'the conversion does not wait');
 $dropping->query_safe('COMMIT');
 $dropping->quit;
 is(finish_queries($converting), 1, 'a function that is dropped meanwhile') or diag($converting->{err});
@@ -176,7 +174,7 @@ is(finish_queries($converting), 1, 'a function that is dropped meanwhile') or di
 # A function that is altered before the conversion, and while it rewrites the table, which
 # waits here for an advisory lock: what was committed stays
 my $definer = "SELECT string_agg(prosecdef::text, ' ') FROM pg_proc WHERE proname = 'alters'";
-$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA public FROM regress_shop;
+sql($node, 'REVOKE CREATE ON SCHEMA public FROM regress_shop;
 	CREATE TABLE altered (id serial PRIMARY KEY);
 	CREATE PROCEDURE alters() SECURITY DEFINER LANGUAGE plpgsql AS $$ DECLARE r altered; BEGIN END $$;
 	CREATE FUNCTION waits(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
@@ -186,31 +184,31 @@ $node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA public FROM regress_shop;
 my $altering = $node->background_psql('postgres');
 $altering->query_safe('BEGIN; ALTER PROCEDURE alters() SECURITY INVOKER');
 ($converting) = start_queries($node, "SELECT snowflake_convert('altered')");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted")
-  or die 'the conversion does not wait';
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted",
+	'the conversion does not wait');
 $altering->query_safe('COMMIT');
 is(finish_queries($converting), 1, 'a procedure is altered before the conversion') or diag($converting->{err});
-is($node->safe_psql('postgres', $definer), 'false', 'a conversion keeps what was altered before it');
+is(sql($node, $definer), 'false', 'a conversion keeps what was altered before it');
 
-$node->safe_psql('postgres', 'DROP TABLE altered; CREATE TABLE altered (id serial PRIMARY KEY);
+sql($node, 'DROP TABLE altered; CREATE TABLE altered (id serial PRIMARY KEY);
 	ALTER PROCEDURE alters() SECURITY DEFINER;
 	CREATE INDEX ON altered (waits(id));
 	INSERT INTO altered DEFAULT VALUES');
 $altering->query_safe('SELECT pg_advisory_lock(1)');
 ($converting) = start_queries($node, "SELECT snowflake_convert('altered')");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-  or die 'the conversion does not wait';
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+	'the conversion does not wait');
 my ($invoker) = start_queries($node, 'ALTER PROCEDURE alters() SECURITY INVOKER');
-$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted) OR NOT prosecdef FROM pg_proc WHERE proname = 'alters'")
-  or die 'the procedure is not altered, and nobody waits';
+wait_until_true($node, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted) OR NOT prosecdef FROM pg_proc WHERE proname = 'alters'",
+	'the procedure is not altered, and nobody waits');
 $altering->quit;
 is(finish_queries($converting), 1, 'a procedure is altered during the conversion') or diag($converting->{err});
-is($node->safe_psql('postgres', $definer), finish_queries($invoker) ? 'false' : 'true', 'a conversion takes back nothing that was committed');
+is(sql($node, $definer), finish_queries($invoker) ? 'false' : 'true', 'a conversion takes back nothing that was committed');
 
 # Of another owner
-my $superuser = $node->safe_psql('postgres', 'SELECT quote_ident(current_user)');
+my $superuser = sql($node, 'SELECT quote_ident(current_user)');
 create_table('bills');
-$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA public TO regress_shop; ALTER TABLE bills OWNER TO regress_shop');
+sql($node, 'GRANT CREATE ON SCHEMA public TO regress_shop; ALTER TABLE bills OWNER TO regress_shop');
 ($errors, $said) = update_convert_update('bills', 'regress_shop');
 unlike($said, qr/^ALTER FUNCTION/m, 'a function of another owner is not altered');
 like(
@@ -224,18 +222,18 @@ like($errors, qr/type of parameter \d+ \(bigint\) does not match that when prepa
 
 # Two conversions with one function
 create_table($_) foreach 'first', 'second';
-$node->safe_psql('postgres', "BEGIN; SELECT snowflake_convert('first'); PREPARE TRANSACTION 'first'");
+sql($node, "BEGIN; SELECT snowflake_convert('first'); PREPARE TRANSACTION 'first'");
 my ($session) = start_queries($node, "SELECT snowflake_convert('second')");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted")
-  or die 'the second conversion does not wait';
-$node->safe_psql('postgres', "COMMIT PREPARED 'first'");
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted",
+	'the second conversion does not wait');
+sql($node, "COMMIT PREPARED 'first'");
 ok(finish_queries($session), 'two tables that share a function are converted one after the other')
   or diag($session->{err});
 
 # A column that is bigint already
-$node->safe_psql('postgres', 'CREATE TABLE big (id bigserial PRIMARY KEY);
+sql($node, 'CREATE TABLE big (id bigserial PRIMARY KEY);
 	CREATE TRIGGER log_update AFTER UPDATE ON big FOR EACH ROW EXECUTE FUNCTION log_update()');
-is($node->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert('big')"), '2',
+is(sql($node, "SELECT count(*) FROM snowflake_convert('big')"), '2',
 	'functions are left alone if the type stays');
 
 $node->stop;

@@ -5,9 +5,8 @@ use SnowflakeTest::Online;
 use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'allow_in_place_tablespaces = on');
-$node->safe_psql('postgres', "CREATE TABLESPACE regress_other LOCATION ''");
-$node->safe_psql(
-	'postgres', q{
+sql($node, "CREATE TABLESPACE regress_other LOCATION ''");
+sql($node, q{
 	CREATE SCHEMA shop;
 	CREATE TABLE shop.t (id serial PRIMARY KEY, "a\b" int, CONSTRAINT c CHECK (id > 0));
 	CREATE TABLE shop.u (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t_id int REFERENCES shop.t, other_id int);
@@ -64,23 +63,22 @@ foreach my $setting (@settings)
 # another one.
 my $err;
 push @settings, "timezone = 'Asia/Kolkata'";
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE POLICY of_values ON shop.u USING (t_id > 0 AND now() > '2020-01-01 00:00:00+05:30'::timestamptz
 		AND now() - '2020-01-01'::timestamptz > '-1 day +02:03:04'::interval AND other_id::float8 < '0.12345678901234567'::float8);
 	CREATE VIEW shop.of_values AS SELECT id, t_id, '{a,NULL}'::text[] AS a, other_id = NULL AS b, DATE '2020-02-01' AS d FROM shop.u});
 my $definitions = q{
 	SELECT pg_get_viewdef('shop.of_values'), pg_get_indexdef('shop.of_values_idx'::regclass),
 		(SELECT pg_get_expr(polqual, polrelid) FROM pg_policy WHERE polname = 'of_values')};
-my $before = $node->safe_psql('postgres', $definitions);
+my $before = sql($node, $definitions);
 my $all = join(' ', map { "SET $_;" } @settings);
-$node->safe_psql('postgres', 'DROP TRIGGER f ON shop.u');
+sql($node, 'DROP TRIGGER f ON shop.u');
 IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $all, '-c', q{CALL snowflake_convert_online('shop.t')} ], '2>' => \$err);
 unlike($err, qr/ERROR/, 'a conversion of tables in use');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
-is($node->safe_psql('postgres', $definitions), $before, 'definitions are as before');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_class WHERE reltablespace <> 0 AND NOT relisshared'), 0, 'nothing is in another tablespace');
-is($node->safe_psql('postgres', q{SELECT pg_get_indexdef('shop.u_t_id_expr_idx'::regclass)}) =~ s/.*USING//r,
+is(sql($node, $definitions), $before, 'definitions are as before');
+is(sql($node, 'SELECT count(*) FROM pg_class WHERE reltablespace <> 0 AND NOT relisshared'), 0, 'nothing is in another tablespace');
+is(sql($node, q{SELECT pg_get_indexdef('shop.u_t_id_expr_idx'::regclass)}) =~ s/.*USING//r,
 	q{ btree (t_id, ((other_id || '\n'::text)))}, 'the index has the expression that it had');
 
 $node->stop;

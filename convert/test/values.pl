@@ -12,10 +12,10 @@ sub create_tables
 {
 	my ($database) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE made");
+	sql($node, "CREATE DATABASE $database TEMPLATE made");
 	return;
 }
-$node->safe_psql('postgres', 'CREATE DATABASE made');
+sql($node, 'CREATE DATABASE made');
 $node->safe_psql(
 	'made', q{
 	CREATE EXTENSION snowflake;

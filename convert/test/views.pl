@@ -6,9 +6,9 @@ use SnowflakeTest;
 my $node = new_server('main', 'fsync = off');
 my $space = PostgreSQL::Test::Utils::tempdir;
 
-$node->safe_psql('postgres', 'CREATE ROLE regress_owner; CREATE ROLE regress_other; CREATE ROLE regress_reader; CREATE DATABASE app');
-$node->safe_psql('postgres', "CREATE TABLESPACE other LOCATION '$space'");
-$node->safe_psql('postgres', 'GRANT CREATE ON TABLESPACE other TO regress_owner');
+sql($node, 'CREATE ROLE regress_owner; CREATE ROLE regress_other; CREATE ROLE regress_reader; CREATE DATABASE app');
+sql($node, "CREATE TABLESPACE other LOCATION '$space'");
+sql($node, 'GRANT CREATE ON TABLESPACE other TO regress_owner');
 $node->safe_psql('app', q{
 	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
 	GRANT CREATE ON SCHEMA public TO regress_owner;

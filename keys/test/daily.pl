@@ -29,8 +29,7 @@ start_with_clock($node);
 # What a row has of the sequence "ticks" was drawn before and after its number.
 # So if a row's "after" is below another one's "before", its call had returned
 # when the other one was made.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys;
 	CREATE SEQUENCE order_numbers;
 	CREATE SEQUENCE ticks;
@@ -67,8 +66,7 @@ sub start_orders
 # returned before.
 sub falls
 {
-	return $node->safe_psql(
-		'postgres', q{
+	return sql($node, q{
 		WITH returned AS (
 			SELECT after AS tick, max(number) OVER (ORDER BY after) AS greatest FROM orders)
 		SELECT count(*)
@@ -90,7 +88,7 @@ sub wait_for_numbers
 	my ($n, $of) = @_;
 	my $where = defined $of ? "WHERE number / 1000000000 = $of" : '';
 
-	$node->poll_query_until('postgres', "SELECT count(*) >= $n FROM orders $where") or die "there are not $n numbers";
+	wait_until_true($node, "SELECT count(*) >= $n FROM orders $where", "there are not $n numbers");
 	return;
 }
 
@@ -100,20 +98,17 @@ wait_for_numbers(20);
 set_time(-0.1);
 ok($run->{run}->finish, 'clients draw numbers over midnight')
   or diag($run->{err});
-is( $node->safe_psql('postgres', 'SELECT day FROM days ORDER BY day'),
-	gmdate(-1) . "\n" . gmdate(0),
-	'there are numbers of the days before and after midnight');
-is( $node->safe_psql(
-		'postgres', 'SELECT count = last FROM days ORDER BY day DESC LIMIT 1'),
-	't',
-	'numbers of the new day start at 1 and have no gap');
-cmp_ok($node->safe_psql('postgres', 'SELECT min(count) FROM days'),
+is(sql($node, 'SELECT day FROM days ORDER BY day'),
+	gmdate(-1) . "\n" . gmdate(0), 'there are numbers of the days before and after midnight');
+is(sql($node, 'SELECT count = last FROM days ORDER BY day DESC LIMIT 1'),
+	't', 'numbers of the new day start at 1 and have no gap');
+cmp_ok(sql($node, 'SELECT min(count) FROM days'),
 	'>', 10, 'there are more than 10 numbers on each side of midnight');
 is(falls(), '0', 'each number is above those that were committed before');
 
 # Many midnights under load, with transactions that are rolled back, and steps
 # back over some of them
-$node->safe_psql('postgres', 'TRUNCATE orders');
+sql($node, 'TRUNCATE orders');
 $run = start_orders(700, '-f', $script, '-f', $rollback);
 my $after = 10;
 for (my $n = 1; $run->{run}->pumpable; $n++)
@@ -126,17 +121,15 @@ for (my $n = 1; $run->{run}->pumpable; $n++)
 ok($run->{run}->finish, 'no call fails over many midnights')
   or diag($run->{err});
 my ($days, $numbers) = split /\|/,
-  $node->safe_psql('postgres', 'SELECT count(*), sum(count) FROM days');
+  sql($node, 'SELECT count(*), sum(count) FROM days');
 cmp_ok($days, '>', 10, "$numbers numbers of $days days are drawn");
 is(falls(), '0', 'each number is above those that were committed before');
-is( $node->safe_psql(
-		'postgres', q{SELECT bool_and(to_char(to_date(day::text, 'YYYYMMDD'), 'YYYYMMDD') = day::text) FROM days}),
-	't',
-	'each number begins with a date');
+is(sql($node, q{SELECT bool_and(to_char(to_date(day::text, 'YYYYMMDD'), 'YYYYMMDD') = day::text) FROM days}),
+	't', 'each number begins with a date');
 
 # A midnight each few milliseconds, with no client in between, so that calls meet at
 # each of them
-$node->safe_psql('postgres', 'CREATE TABLE draws (LIKE orders)');
+sql($node, 'CREATE TABLE draws (LIKE orders)');
 my @sessions = start_queries(
 	$node, (
 		q{INSERT INTO draws
@@ -151,16 +144,11 @@ while (grep { $_->{run}->pumpable } @sessions)
 	$_->{run}->pump_nb foreach grep { $_->{run}->pumpable } @sessions;
 }
 is(finish_queries(@sessions), 4, 'four backends draw while days change');
-$days = $node->safe_psql('postgres',
-	'SELECT count(DISTINCT number / 1000000000) FROM draws');
+$days = sql($node, 'SELECT count(DISTINCT number / 1000000000) FROM draws');
 cmp_ok($days, '>', 50, "four backends draw on $days days");
-is( $node->safe_psql(
-		'postgres', 'SELECT count(DISTINCT number), count(*) FROM draws'),
-	'600000|600000',
-	'no number of four backends is a duplicate');
-$node->safe_psql('postgres',
-	'TRUNCATE orders; INSERT INTO orders SELECT * FROM draws; DROP TABLE draws'
-);
+is(sql($node, 'SELECT count(DISTINCT number), count(*) FROM draws'),
+	'600000|600000', 'no number of four backends is a duplicate');
+sql($node, 'TRUNCATE orders; INSERT INTO orders SELECT * FROM draws; DROP TABLE draws');
 is(falls(), '0', 'each number is above those that were committed before');
 
 # A transaction that made the first number of a day keeps nobody waiting.
@@ -168,16 +156,13 @@ $after += 10 * $day;
 set_time($after);
 my $first = $node->background_psql('postgres');
 $first->query_safe("BEGIN; SELECT daily_nextval('order_numbers')");
-is( $node->safe_psql(
-		'postgres',
-		"SET lock_timeout = '10s'; SELECT daily_nextval('order_numbers')"),
+is(sql($node, "SET lock_timeout = '10s'; SELECT daily_nextval('order_numbers')"),
 	gmdate($after) . '000002',
 	'the second number of a day does not wait for the first to be committed');
 $first->query_safe('ROLLBACK');
 $first->quit;
-is( $node->safe_psql('postgres', "SELECT daily_nextval('order_numbers')"),
-	gmdate($after) . '000003',
-	'a rollback does not take a number back');
+is(sql($node, "SELECT daily_nextval('order_numbers')"),
+	gmdate($after) . '000003', 'a rollback does not take a number back');
 
 # Nor does a command that locks the sequence until it is committed.
 my $holder = $node->background_psql('postgres');
@@ -185,15 +170,12 @@ $holder->query_safe(
 	q{BEGIN; COMMENT ON SEQUENCE order_numbers IS 'numbers of orders'});
 $after += $day;
 set_time($after);
-is( $node->safe_psql(
-		'postgres',
-		"SET lock_timeout = '10s'; SELECT daily_nextval('order_numbers')"),
-	gmdate($after) . '000001',
-	'the first number of a day does not wait for a locked sequence');
+is(sql($node, "SET lock_timeout = '10s'; SELECT daily_nextval('order_numbers')"),
+	gmdate($after) . '000001', 'the first number of a day does not wait for a locked sequence');
 $holder->quit;
 
 # Crashes right after midnight
-$node->safe_psql('postgres', 'TRUNCATE orders');
+sql($node, 'TRUNCATE orders');
 foreach my $round (1 .. 4)
 {
 	$after += $day;
@@ -205,9 +187,8 @@ foreach my $round (1 .. 4)
 	$clients->{run}->finish;
 	start_with_clock($node);
 	my $stored =
-	  $node->safe_psql('postgres', 'SELECT max(number) FROM orders');
-	cmp_ok(
-		$node->safe_psql('postgres', "SELECT daily_nextval('order_numbers', 9)"),
+	  sql($node, 'SELECT max(number) FROM orders');
+	cmp_ok(sql($node, "SELECT daily_nextval('order_numbers', 9)"),
 		'>', $stored, 'numbers continue above the stored ones after a crash');
 }
 is(falls(), '0', 'each number is above those that were committed before');
@@ -218,10 +199,9 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 set_clock($standby, $midnight + $after - time);
 start_with_clock($standby);
-like(
-	sql_error($standby, "SELECT daily_nextval('order_numbers')"),
+sql_fails($standby, "SELECT daily_nextval('order_numbers')",
 	qr/25006: /, 'a standby draws no numbers');
-$node->safe_psql('postgres', 'TRUNCATE orders');
+sql($node, 'TRUNCATE orders');
 my $clients = start_orders(100_000, '-f', $script);
 wait_for_numbers(100);
 $node->wait_for_catchup($standby);
@@ -229,29 +209,27 @@ kill_postmaster($node);
 $clients->{run}->finish;
 $standby->promote;
 my $greatest =
-  $standby->safe_psql('postgres', 'SELECT max(number) FROM orders');
-cmp_ok(
-	$standby->safe_psql('postgres', "SELECT daily_nextval('order_numbers', 9)"),
+  sql($standby, 'SELECT max(number) FROM orders');
+cmp_ok(sql($standby, "SELECT daily_nextval('order_numbers', 9)"),
 	'>', $greatest, 'numbers continue above all rows after a promotion');
 
 # Dump and restore
 my $dump = $node->basedir . '/dump.sql';
 $standby->command_ok([ 'pg_dump', '-f', $dump, '-d', $standby->connstr('postgres') ],
 	'dump');
-$standby->safe_psql('postgres', 'CREATE DATABASE restored');
+sql($standby, 'CREATE DATABASE restored');
 $standby->command_ok(
 	[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $standby->connstr('restored') ],
 	'restore');
-is( $standby->safe_psql('restored', "SELECT daily_nextval('order_numbers', 9)"),
-	$standby->safe_psql('postgres', "SELECT daily_nextval('order_numbers', 9)"),
+is($standby->safe_psql('restored', "SELECT daily_nextval('order_numbers', 9)"),
+	sql($standby, "SELECT daily_nextval('order_numbers', 9)"),
 	'numbers continue after dump and restore');
 $standby->stop;
 
 # Dates that are not eight digits
 start_with_clock($node);
 set_clock($node, 8000 * 366 * $day);
-like(
-	sql_error($node, "SELECT daily_nextval('order_numbers')"),
+sql_fails($node, "SELECT daily_nextval('order_numbers')",
 	qr/22008: current date is out of range for daily numbers/,
 	'a date after the year 9999 is refused');
 $node->stop('immediate');

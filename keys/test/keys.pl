@@ -16,16 +16,13 @@ like(
 	qr/^507f191e810c19729de860ea\|2012-10-17 20:46:22\+00\n[0-9a-f]{24}\|2/,
 	'objectid_to_text() returns what the page shows');
 Page::run($first, $_) foreach $page->rest('sql');
-is( $first->safe_psql('postgres',
-		"SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"),
-	'9rNvZ', 'encodeHex');
+is(sql($first, "SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"), '9rNvZ', 'encodeHex');
 
 # The first three were made by hashids 2.3.0 of npm; the bytes are those of UTF-8.
 foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
 {
 	my $database = lc $encoding;
-	$first->safe_psql('postgres',
-		"CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'"
+	sql($first, "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'"
 	);
 	$first->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys');
 	my $salt =
@@ -85,19 +82,17 @@ sub set_above
 	my ($node, $block, $number, $odd) = @_;
 
 	$block =~ s/72157623227190423/$number/ or die 'the recipe has no number';
-	$node->safe_psql('postgres', $block);
-	my ($next, $is_odd) = split /\|/, $node->safe_psql('postgres', $look);
+	sql($node, $block);
+	my ($next, $is_odd) = split /\|/, sql($node, $look);
 	ok($next > $number && $next <= $number + 2 && $is_odd == $odd,
 		"the next ticket above $number is $next");
 	return;
 }
 
-$first->safe_psql('postgres', $create_odd);
-$second->safe_psql('postgres', $create_even);
-is(join(' ', map { $first->safe_psql('postgres', $draw) } 1 .. 3),
-	'1 3 5', 'the first server has odd numbers');
-is(join(' ', map { $second->safe_psql('postgres', $draw) } 1 .. 3),
-	'2 4 6', 'the second server has even numbers');
+sql($first, $create_odd);
+sql($second, $create_even);
+is(join(' ', map { sql($first, $draw) } 1 .. 3), '1 3 5', 'the first server has odd numbers');
+is(join(' ', map { sql($second, $draw) } 1 .. 3), '2 4 6', 'the second server has even numbers');
 $seen{$_}++ foreach 1 .. 6;
 draw('of both', $first, $second);
 
@@ -115,10 +110,8 @@ draw('after it caught up', $first, $second);
 my $number = '72157623227190423';
 set_above($first, $set_odd, $number, 1);
 set_above($second, $set_even, $number, 0);
-is( $first->safe_psql('postgres', $draw) . ' '
-	  . $second->safe_psql('postgres', $draw),
-	'72157623227190425 72157623227190424',
-	'the next tickets are above a given number');
+is(sql($first, $draw) . ' ' . sql($second, $draw),
+	'72157623227190425 72157623227190424', 'the next tickets are above a given number');
 $seen{72157623227190424}++;
 $seen{72157623227190425}++;
 foreach my $number (72157623227195000, 72157623227195001)
@@ -138,24 +131,18 @@ draw('after one was restored', $first, $restored);
 is($twice, 0, keys(%seen) . ' tickets of two servers have no duplicate');
 
 # What the page warns of
-$restored->safe_psql('postgres', "SELECT setval('tickets', $greatest)")
-  if $greatest % 2;
-$restored->safe_psql('postgres', "SELECT setval('tickets', $greatest + 1)")
-  unless $greatest % 2;
-is( $restored->safe_psql('postgres', $draw) % 2,
-	1, 'setval() alone makes tickets of the second server odd');
+sql($restored, "SELECT setval('tickets', $greatest)") if $greatest % 2;
+sql($restored, "SELECT setval('tickets', $greatest + 1)") unless $greatest % 2;
+is(sql($restored, $draw) % 2, 1, 'setval() alone makes tickets of the second server odd');
 
 # A long blocklist, which each place of a long text is compared with
 my $start = time;
-like(
-	sql_error(
-		$first, q{
+sql_fails($first, q{
 		SET statement_timeout = '1s';
 		SELECT sqids_encode_array(array_agg(9223372036854775807 - i), 0, NULL,
 			(SELECT array_agg('a' || lpad(to_hex(w), 7, '0')) FROM generate_series(1, 1000000) w))
-		FROM generate_series(1, 10000) i}),
-	qr/ERROR:  57014/,
-	'a Sqid with a million words to avoid can be cancelled');
+		FROM generate_series(1, 10000) i},
+	qr/ERROR:  57014/, 'a Sqid with a million words to avoid can be cancelled');
 cmp_ok(time - $start, '<', 15, 'it ends soon after that');
 
 $first->stop;

@@ -10,8 +10,7 @@ $node->init;
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nrestart_after_crash = on");
 start_with_clock($node);
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys;
 	CREATE TABLE o (id bytea, life int, backend int);
 	CREATE TABLE numbers AS SELECT generate_series(1, 200000) AS n});
@@ -40,8 +39,7 @@ one_life(3, sub { $node->stop('immediate') });
 one_life(4, sub { $node->stop });
 
 # Parallel workers make some of their own.
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SET parallel_setup_cost = 0;
 		SET parallel_tuple_cost = 0;
 		SET min_parallel_table_scan_size = 0;
@@ -49,49 +47,38 @@ is( $node->safe_psql(
 		SET parallel_leader_participation = off;
 		CREATE TABLE p AS SELECT objectid() AS id FROM numbers;
 		SELECT count(*) FROM p WHERE substr(id, 5, 5) = (SELECT substr(objectid(), 5, 5))}),
-	'0',
-	'parallel workers have random bytes of their own');
-$node->safe_psql('postgres', 'INSERT INTO o SELECT id, 5, 0 FROM p');
+	'0', 'parallel workers have random bytes of their own');
+sql($node, 'INSERT INTO o SELECT id, 5, 0 FROM p');
 $made += 200000;
 
-is( $node->safe_psql(
-		'postgres',
-		q{SELECT count(DISTINCT id), count(DISTINCT (life, backend)) - 1, count(DISTINCT substr(id, 5, 5)) > 32 FROM o}
-	),
-	"$made|32|t",
-	"no duplicates among $made ObjectIds of 32 backends and parallel workers");
-is( $node->safe_psql(
-		'postgres', q{
+is(sql($node, q{SELECT count(DISTINCT id), count(DISTINCT (life, backend)) - 1, count(DISTINCT substr(id, 5, 5)) > 32 FROM o}
+	), "$made|32|t", "no duplicates among $made ObjectIds of 32 backends and parallel workers");
+is( sql($node, q{
 		SELECT max(first) <= min(last)
 		FROM (SELECT min(objectid_timestamp(id)) AS first, max(objectid_timestamp(id)) AS last
-			  FROM o WHERE life < 5 GROUP BY life) t}),
-	't',
-	'the lives used the same seconds');
+			  FROM o WHERE life < 5 GROUP BY life) t}), 't', 'the lives used the same seconds');
 
 # One process uses all values of the counter once, and then draws random bytes
 # again.  The sums are those of 0 to 2^24 - 1 and of their squares.
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SET max_parallel_workers_per_gather = 0;
 		SELECT count(*), sum(c) = 140737479966720, sum(c * c) = 1574122020219062845440
 		FROM (SELECT substr(id, 5, 5) AS random,
 					 (get_byte(id, 9)::bigint << 16) | (get_byte(id, 10) << 8) | get_byte(id, 11) AS c
 			  FROM (SELECT objectid() AS id FROM generate_series(1, 4096) a, generate_series(1, 4097) b OFFSET 0) t) t
 		GROUP BY random ORDER BY count(*)}),
-	"4096|f|f\n16777216|t|t",
-	'an exhausted counter continues with other random bytes');
+	"4096|f|f\n16777216|t|t", 'an exhausted counter continues with other random bytes');
 
 # Times that four bytes cannot have
 foreach my $year (-60, 81)
 {
 	set_clock($node, $year * 366 * 86400);
-	like(
-		sql_error($node, 'SELECT objectid()'),
+	sql_fails($node, 'SELECT objectid()',
 		qr/22008: current time is out of range for ObjectIds/,
 		"a clock $year years ahead is refused");
 }
 set_clock($node, 0);
-is($node->safe_psql('postgres', 'SELECT length(objectid())'),
+is(sql($node, 'SELECT length(objectid())'),
 	'12', 'ObjectIds are generated when the clock is correct');
 
 $node->stop;

@@ -12,7 +12,7 @@ my $node = new_server('main', 'jit = off');
 # Run a query as the superuser, and return its result.
 sub query
 {
-	return $node->safe_psql('postgres', @_);
+	return sql($node, @_);
 }
 
 # Prefixes
@@ -26,7 +26,7 @@ is( query(q{SELECT count(*) = count(DISTINCT id) AND count(*) = 1001
 	'the domain generates unique keys, which can be decoded');
 foreach my $wrong ('inv_11MHQTB098W00', 'pay_11mhqtb098w00', 'pay_11MHQTB098W0', 'pay_81MHQTB098W00', 'pay_11MHQTB098W0U', '11MHQTB098W00')
 {
-	like(sql_error($node, "INSERT INTO payment VALUES ('$wrong')"),
+	sql_fails($node, "INSERT INTO payment VALUES ('$wrong')",
 		qr/23514: value for domain payment_id violates check constraint/,
 		"the domain refuses $wrong");
 }
@@ -95,15 +95,12 @@ SKIP:
 		GRANT EXECUTE ON FUNCTION hide_id(bigint), find_id(uuid) TO regress_web});
 	is(query('SELECT find_id(hide_id(5))', extra_params => [ '-U', 'regress_web' ]),
 		5, 'a role that may use the functions hides and finds IDs');
-	like(sql_error($node, 'SET ROLE regress_web; SELECT key FROM id_key'),
+	sql_fails($node, 'SET ROLE regress_web; SELECT key FROM id_key',
 		qr/42501: permission denied for table id_key/, '... and does not see the key');
-	like(
-		sql_error(
-			$node,
-			q{SET ROLE regress_web; CREATE TEMP TABLE id_key (key bytea); INSERT INTO id_key VALUES ('\x00'); SELECT 1/(find_id('aa8cf4cd-0ff4-ebea-486c-6f4fbe17e2a0') <> 1212092628029698048)::int}),
-		qr/22012: division by zero/,
-		'... nor puts another in its place');
-	like(sql_error($node, 'SET ROLE regress_other; SELECT hide_id(1)'),
+	sql_fails($node,
+			q{SET ROLE regress_web; CREATE TEMP TABLE id_key (key bytea); INSERT INTO id_key VALUES ('\x00'); SELECT 1/(find_id('aa8cf4cd-0ff4-ebea-486c-6f4fbe17e2a0') <> 1212092628029698048)::int},
+		qr/22012: division by zero/, '... nor puts another in its place');
+	sql_fails($node, 'SET ROLE regress_other; SELECT hide_id(1)',
 		qr/42501: permission denied for function hide_id/, 'other roles do not');
 
 	# OpenSSL in FIPS mode does not have 3DES.

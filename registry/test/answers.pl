@@ -106,7 +106,7 @@ sub new_log
 	return $log;
 }
 
-sub query { return $server->safe_psql('postgres', $_[0]); }
+sub query { return sql($server, $_[0]); }
 
 # Its process that calls
 my $worker = server_process($server, 'snowflake grant');
@@ -158,8 +158,7 @@ foreach my $name ('no row', 'no grant', 'an end in the past', 'a short grant_tim
 	ask_hosts($fake, $registry);
 	my $before = $fake->connections;
 	start();
-	ok($server->poll_query_until('postgres', $has_grant),
-		"a good host is asked after one with this answer: $name");
+	becomes_true($server, $has_grant, "a good host is asked after one with this answer: $name");
 	is($fake->connections, $before + 1, "the one with this answer was asked before: $name");
 }
 is(query('SELECT count(snowflake_nextval()) FROM generate_series(1, 10)'), 10, 'IDs are generated with its grant');
@@ -172,7 +171,7 @@ new_log();
 ask_hosts($registry, $fake);
 pass_time($server, 2);
 $server->reload;
-ok($server->poll_query_until('postgres', "SELECT granted_until > '$until' FROM snowflake_stat"),
+becomes_true($server, "SELECT granted_until > '$until' FROM snowflake_stat",
 	'a host that does not know the server hides none that does');
 is(query('SELECT worker_id FROM snowflake_stat'), $worker_id, 'the server keeps its worker ID');
 
@@ -185,7 +184,7 @@ $server->reload;
 $fake->busy('no grant, held', 'call');
 kill 'HUP', $worker;
 append_to_file($released, '');
-ok($server->poll_query_until('postgres', "SELECT granted_until > '$until' FROM snowflake_stat"),
+becomes_true($server, "SELECT granted_until > '$until' FROM snowflake_stat",
 	'during a reload, it hides none either');
 is(query('SELECT worker_id FROM snowflake_stat'), $worker_id, 'the server keeps its worker ID during a reload');
 unlike(new_log(), qr/does not extend/, 'the server did not give its grant up');

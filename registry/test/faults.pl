@@ -32,24 +32,21 @@ sub all_different
 sub worker_id
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres',
-		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
+	return sql($node, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 }
 
 # A standby is promoted, while the primary keeps running; and so does a copy of its
 # data directory.
 my $primary = new_primary('primary', $conf, 'snowflake.worker_id = 5', "snowflake.server_name = 'shop'");
-$primary->safe_psql('postgres', $table);
+sql($primary, $table);
 my $standby = new_standby($primary, 'standby');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($primary, 'standby');
 $copy->start;
 is(worker_id($primary), 5, 'the primary has the worker ID that it asked for');
-like(
-	sql_error($standby, 'SELECT snowflake_nextval()'),
-	qr/25006: cannot generate snowflake IDs during recovery/,
-	'a standby generates no IDs');
-is( $standby->safe_psql('postgres', 'SELECT worker_id IS NULL FROM snowflake_stat'),
+sql_fails($standby, 'SELECT snowflake_nextval()',
+	qr/25006: cannot generate snowflake IDs during recovery/, 'a standby generates no IDs');
+is(sql($standby, 'SELECT worker_id IS NULL FROM snowflake_stat'),
 	't', 'a standby has no worker ID');
 my @clients = (start_clients($primary, 2, 'calm'), start_clients($copy, 2, 'calm'));
 wait_for_clients(@clients);
@@ -70,14 +67,13 @@ foreach my $server ($primary, $standby, $copy, $registry)
 		'the log announces that another server has the same name: ' . $server->name);
 }
 is(scalar(() = slurp_file($copy->logfile) =~ /WARNING:  another server calls/g) <= 2, 1, 'a server logs it once of each');
-is($registry->safe_psql('postgres', q{SELECT count(*) FROM snowflake_registry.workers WHERE problem LIKE 'Another server calls itself "shop". It has worker ID %'}),
+is(sql($registry, q{SELECT count(*) FROM snowflake_registry.workers WHERE problem LIKE 'Another server calls itself "shop". It has worker ID %'}),
 	3, 'so does the view of the registry');
 
 # A whole server stands still until its grant is over, and another server has its
 # worker ID.  Then it continues.
 $standby->stop;
-$registry->safe_psql('postgres',
-	"SELECT snowflake_registry.create(1, 4, 'twitter', grant_time => '4 s', reach => '10 min', failovers => 0, new => true)");
+sql($registry, "SELECT snowflake_registry.create(1, 4, 'twitter', grant_time => '4 s', reach => '10 min', failovers => 0, new => true)");
 my @twitter = ("snowflake.scheme = 'twitter'", "snowflake.worker_id = 3");
 $copy->stop('immediate');
 $copy->append_conf('postgresql.conf', join("\n", @twitter, ''));
@@ -87,12 +83,10 @@ is(worker_id($copy), 3, 'a server with another scheme has the worker ID that it 
 wait_for_clients(@clients);
 my ($postmaster) = slurp_file($copy->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 my @processes =
-  ($postmaster, split /\n/, $copy->safe_psql('postgres',
-	'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
+  ($postmaster, split /\n/, sql($copy, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
 kill 'STOP', @processes;
-$registry->poll_query_until('postgres',
-	"SELECT granted_until < now() FROM snowflake_registry.workers WHERE scheme LIKE '%datacenter%' AND worker_id = 3")
-  or die 'the grant does not end';
+wait_until_true($registry, "SELECT granted_until < now() FROM snowflake_registry.workers WHERE scheme LIKE '%datacenter%' AND worker_id = 3",
+	'the grant does not end');
 $primary->stop('immediate');
 $primary->append_conf('postgresql.conf', join("\n", @twitter, ''));
 $primary->start;
@@ -100,9 +94,8 @@ is(worker_id($primary), 3, 'the worker ID of a paused server is granted to anoth
 push @clients, start_clients($primary, 4, 'calm');
 wait_for_clients(@clients[ 4 .. 7 ]);
 kill 'CONT', reverse @processes;
-$copy->poll_query_until('postgres',
-	'SELECT granted_until > now() AND worker_id <> 3 FROM snowflake_stat')
-  or die 'a server that goes on gets no worker ID';
+wait_until_true($copy, 'SELECT granted_until > now() AND worker_id <> 3 FROM snowflake_stat',
+	'a server that goes on gets no worker ID');
 usleep(2_000_000);
 isnt(worker_id($copy), 3, 'a server that was paused gets another worker ID');
 end_clients($_) foreach $primary, $copy;
@@ -117,23 +110,19 @@ $clocks->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\n$conf\nsnowflake.grant_timeout = '3 s'");
 set_clock($clocks, 200 * 86400);
 start_with_clock($clocks);
-$clocks->safe_psql('postgres', "CREATE EXTENSION snowflake; $table");
+sql($clocks, "CREATE EXTENSION snowflake; $table");
 
 # On some versions, what is started at the end of recovery does not see the fake
 # clock.  The worker does when it is started again.
 $clocks->wait_for_log(qr/too far ahead of the registry's clock|IDs are generated with worker ID/);
-$clocks->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'")
+sql($clocks, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'")
   if slurp_file($clocks->logfile) =~ /IDs are generated with worker ID/;
 $clocks->wait_for_log(qr/too far ahead of the registry's clock/);
-like(
-	sql_error($clocks, 'SELECT snowflake_nextval()'),
+sql_fails($clocks, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is (\S+) .*, the registry's clock reads (\S+) /,
 	'a clock 200 days ahead is refused, with both times');
 set_clock($clocks, 0);
-ok( $clocks->poll_query_until(
-		'postgres',
-		"SELECT abs(extract(epoch FROM snowflake_timestamp(snowflake_nextval()) - now())) < 5"),
+becomes_true($clocks, "SELECT abs(extract(epoch FROM snowflake_timestamp(snowflake_nextval()) - now())) < 5",
 	'IDs are generated as soon as the clock is correct');
 
 # While it runs, a jump is not followed past what is granted.  IDs continue.
@@ -145,27 +134,24 @@ usleep(8_000_000);
 end_clients($clocks);
 my @lists = finish_clients(@clients);
 cmp_ok(scalar(@{ $lists[0] }), '>', 1000, 'IDs continue when the clock jumps by 200 days');
-is( $registry->safe_psql('postgres',
-		"SELECT abs(extract(epoch FROM snowflake_timestamp($lists[0][-1]) - now())) < 60"),
-	't',
-	'IDs do not follow the clock past the grant');
+is(sql($registry, "SELECT abs(extract(epoch FROM snowflake_timestamp($lists[0][-1]) - now())) < 60"),
+	't', 'IDs do not follow the clock past the grant');
 is(scalar(client_errors(@clients)), 0, 'no call fails when the clock jumps');
 like(
 	slurp_file($clocks->logfile, $offset),
 	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .* indicate (\S+ \S+)\. The registry has granted IDs up to (?!\1)\d/,
 	'the log says that IDs do not follow the clock past the grant, and when that ends');
 my $mark = mark_of($clocks);
-like(
-	sql_error($clocks, 'SELECT snowflake_accept_clock()'),
+sql_fails($clocks, 'SELECT snowflake_accept_clock()',
 	qr/ERROR:  55000: cannot accept a clock that is ahead of what the registry has granted\n.*DETAIL:  The clock reads \S+ \S+, and the grant ends at \S+ \S+\.\n.*HINT:  Check the clocks/s,
 	'a clock is not accepted past the grant');
 cmp_ok(mark_of($clocks) - $mark, '<', 60_000 << 22, 'a clock that is not accepted does not move the mark');
 set_clock($clocks, 0);
-is($clocks->safe_psql('postgres', 'SELECT count(snowflake_nextval()) FROM generate_series(1, 10)'),
+is(sql($clocks, 'SELECT count(snowflake_nextval()) FROM generate_series(1, 10)'),
 	10, 'IDs continue when the clock is right again');
 $offset = -s $clocks->logfile;
 set_clock($clocks, 400 * 86400);
-$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($clocks, 'SELECT snowflake_nextval()');
 $clocks->wait_for_log(qr/do not follow it\n.*DETAIL:  .*"snowflake\.max_clock_forward" is \d+ s\.\n.*HINT:  .*call snowflake_accept_clock\(\)/, $offset);
 pass('with a registry, too, the log says why IDs do not follow a jump past max_clock_forward');
 set_clock($clocks, 0);
@@ -174,16 +160,12 @@ set_clock($clocks, 0);
 $clocks->stop;
 set_clock($clocks, -3600);
 start_with_clock($clocks);
-is( $clocks->safe_psql(
-		'postgres', q{
+is( sql($clocks, q{
 		SELECT setting::int FROM pg_settings WHERE name = 'snowflake.max_lead'}),
-	'0',
-	'no lead is allowed for bursts');
-my $id = $clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
-is( $registry->safe_psql('postgres',
-		"SELECT snowflake_timestamp($id) > now() - interval '1 min'"),
-	't',
-	'IDs continue from the mark with a clock that is an hour behind');
+	'0', 'no lead is allowed for bursts');
+my $id = sql($clocks, 'SELECT snowflake_nextval()');
+is(sql($registry, "SELECT snowflake_timestamp($id) > now() - interval '1 min'"),
+	't', 'IDs continue from the mark with a clock that is an hour behind');
 $clocks->stop;
 
 # The clock of the registry is behind: refused, with both times.
@@ -191,13 +173,11 @@ $registry->stop;
 set_clock($registry, -3600);
 start_with_clock($registry);
 $primary->start;
-like(
-	sql_error($primary, "SET statement_timeout = 0; SELECT snowflake_nextval()"),
+sql_fails($primary, "SET statement_timeout = 0; SELECT snowflake_nextval()",
 	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is /,
 	'a registry whose clock is an hour behind grants nothing');
 set_clock($registry, 0);
-ok( $primary->poll_query_until('postgres',
-		'SELECT worker_id > 0 FROM snowflake_stat'),
+becomes_true($primary, 'SELECT worker_id > 0 FROM snowflake_stat',
 	'a registry grants again when its clock is correct');
 set_clock($registry, 3600);
 usleep(5_000_000);
@@ -218,8 +198,7 @@ $own->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nrestore_command = 'cp $archive/%f %p'\n"
 	  . registry_conf($own, $other) . "\n");
 $own->start;
-$own->safe_psql('postgres',
-	"CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry; $table; SELECT snowflake_registry.create(1, 1000, new => true)");
+sql($own, "CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry; $table; SELECT snowflake_registry.create(1, 1000, new => true)");
 $own->backup('backup');
 $other->init_from_backup($own, 'backup', has_streaming => 1);
 $other->start;

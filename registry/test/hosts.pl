@@ -45,25 +45,22 @@ sub time_to_get
 		setting('snowflake.registry', "host=$hosts port=$ports dbname=postgres $user $options"));
 	start_server();
 	my $start = time;
-	$server->safe_psql('postgres',
-		'CREATE EXTENSION IF NOT EXISTS snowflake; SELECT snowflake_nextval()');
+	sql($server, 'CREATE EXTENSION IF NOT EXISTS snowflake; SELECT snowflake_nextval()');
 	return time - $start;
 }
 
 # Wait until the server has extended its grant.
 sub wait_for_extension
 {
-	$server->poll_query_until('postgres',
-		"SELECT granted_until > '"
-		  . $server->safe_psql('postgres', 'SELECT granted_until FROM snowflake_stat')
-		  . "' FROM snowflake_stat")
-	  or die 'the grant is not extended';
+	wait_until_true($server, "SELECT granted_until > '"
+		  . sql($server, 'SELECT granted_until FROM snowflake_stat') . "' FROM snowflake_stat",
+		'the grant is not extended');
 	return;
 }
 
 sub worker_id
 {
-	return $server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+	return sql($server, 'SELECT worker_id FROM snowflake_stat');
 }
 
 # A host that accepts connections, and says nothing.

@@ -16,31 +16,26 @@ my $conf = registry_conf($registry);
 
 # One server generates IDs with the only worker ID, and returns it.
 my $first = new_server('first', $conf);
-my $last_id = $first->safe_psql('postgres',
-	'SELECT max(snowflake_nextval()) FROM generate_series(1, 20000)');
+my $last_id = sql($first, 'SELECT max(snowflake_nextval()) FROM generate_series(1, 20000)');
 $first->stop;
 
 # Another one is granted the worker ID, for later IDs.
 my $second = new_server_with_clock('second', $conf, 'restart_after_crash = on');
-$second->poll_query_until('postgres',
-	'SELECT worker_id = 1 FROM snowflake_stat')
-  or die 'the second server is not granted the worker ID';
+wait_until_true($second, 'SELECT worker_id = 1 FROM snowflake_stat',
+	'the second server is not granted the worker ID');
 
 # Before it generates its first ID, its clock is set back and a process crashes.
-is($second->safe_psql('postgres', 'SELECT ids FROM snowflake_stat'),
-	0, 'the second server has generated no ID');
+is(sql($second, 'SELECT ids FROM snowflake_stat'), 0, 'the second server has generated no ID');
 set_clock($second, -BEHIND());
 crash_process($second, server_process($second, 'walwriter'));
 
-my $next_id = $second->safe_psql('postgres', 'SELECT snowflake_nextval()');
-is( $second->safe_psql('postgres', "SELECT worker_id FROM snowflake_parse($next_id)"),
+my $next_id = sql($second, 'SELECT snowflake_nextval()');
+is(sql($second, "SELECT worker_id FROM snowflake_parse($next_id)"),
 	1, 'after the crash, the second server still has the worker ID');
 cmp_ok($next_id, '>', $last_id,
 	'the first ID after the crash is above those of the server that had the worker ID before');
-is( $second->safe_psql('postgres',
-		"SELECT bool_and(snowflake_nextval() > $last_id) FROM generate_series(1, 20000)"),
-	't',
-	'later IDs are above those of the server that had the worker ID before');
+is(sql($second, "SELECT bool_and(snowflake_nextval() > $last_id) FROM generate_series(1, 20000)"),
+	't', 'later IDs are above those of the server that had the worker ID before');
 
 $_->stop foreach $second, $registry;
 done_testing();

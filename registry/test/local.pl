@@ -16,18 +16,6 @@ sub set_registry
 	return;
 }
 
-sub reload_with
-{
-	my ($setting, $value) = @_;
-
-	$server->append_conf('postgresql.conf', "$setting = '$value'");
-	$server->reload;
-	$server->poll_query_until('postgres',
-		"SELECT current_setting('$setting') = '$value'")
-	  or die 'the configuration was not read again';
-	return;
-}
-
 # Wait until an expression over snowflake_stat is true.
 sub wait_for_stat
 {
@@ -53,15 +41,15 @@ superuser_reserved_connections = 3
 EOF
 set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
 $server->start;
-$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+sql($server, 'CREATE EXTENSION snowflake');
 ok(wait_for_stat(q{registry_error = 'role "regress_server" does not exist'}),
 	'snowflake_stat says that the role does not exist');
 like(slurp_file($server->data_dir . '/log_hook'), qr/^role "regress_server" does not exist$/m,
 	'modules that hook into the log get the error');
-$server->safe_psql('postgres', 'CREATE ROLE regress_server LOGIN');
+sql($server, 'CREATE ROLE regress_server LOGIN');
 ok(wait_for_stat(q{registry_error = 'database "regress_ids" does not exist'}),
 	'snowflake_stat says that the database does not exist');
-$server->safe_psql('postgres', 'CREATE DATABASE regress_ids');
+sql($server, 'CREATE DATABASE regress_ids');
 ok(wait_for_stat(q{registry_error ~ 'extension snowflake_registry is not installed in database "regress_ids": schema "snowflake_registry" does not exist'}),
 	'snowflake_stat says that there is no registry');
 my $worker = server_process($server, 'snowflake grant');
@@ -73,14 +61,10 @@ $server->safe_psql(
 	ALTER ROLE regress_server SET default_transaction_isolation = serializable;
 	ALTER ROLE regress_server SET lock_timeout = 1;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_server});
-is( $server->safe_psql('postgres',
-		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
-	1,
-	'a worker ID from the local registry, whatever the defaults of the role are');
-is( $server->safe_psql('postgres',
-		"SELECT datname, usename FROM pg_stat_activity WHERE pid = $worker"),
-	'regress_ids|regress_server',
-	'the worker is connected to the database');
+is(sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+	1, 'a worker ID from the local registry, whatever the defaults of the role are');
+is(sql($server, "SELECT datname, usename FROM pg_stat_activity WHERE pid = $worker"),
+	'regress_ids|regress_server', 'the worker is connected to the database');
 is( $server->safe_psql('regress_ids',
 		'SELECT worker_id, client_addr IS NULL, state FROM snowflake_registry.workers'),
 	'1|t|held',
@@ -114,12 +98,12 @@ unlike(
 # A restart returns the only worker ID, and gets it again.
 my $start = time;
 $server->restart;
-$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($server, 'SELECT snowflake_nextval()');
 cmp_ok(time - $start, '<', 20, 'a restart returns the only worker ID, and gets it again');
 
 # A synchronous standby that is down.
-reload_with('synchronous_commit', 'local');
-reload_with('synchronous_standby_names', 'nobody');
+change_setting($server, 'synchronous_commit', 'local');
+change_setting($server, 'synchronous_standby_names', 'nobody');
 ok(wait_for_stat(
 		q{registry_error = 'the registry did not commit durably: synchronous standbys: no answer in time'}),
 	'a grant that synchronous standbys do not have does not count');
@@ -129,10 +113,8 @@ cmp_ok(time - $start, '<', 9,
 	'a synchronous standby that is down does not hold up a fast shutdown');
 $server->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $server->start;
-is( $server->safe_psql('postgres',
-		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
-	1,
-	'the worker ID was returned');
+is(sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+	1, 'the worker ID was returned');
 
 # A role that may call the functions cannot have others wait for its transaction.
 my $call = q{SELECT FROM snowflake_registry.registries s, snowflake_registry.extend_grant(s.scheme, 0, 1, 1, '{}', gen_random_uuid(), 'x')};
@@ -155,9 +137,8 @@ foreach my $timeout ([ 0, '5s' ], [ '1min', '5s' ], [ '1s', '1s' ])
 # A prepared transaction locks the registry.
 $server->safe_psql('regress_ids',
 	q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
-$server->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND wait_event_type = 'Lock'})
-  or die 'the worker does not wait for a lock';
+wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND wait_event_type = 'Lock'},
+	'the worker does not wait for a lock');
 $start = time;
 $server->stop;
 cmp_ok(time - $start, '<', 9, 'a lock does not hold up a fast shutdown');
@@ -173,7 +154,7 @@ like(slurp_file("/proc/$server->{_pid}/maps"), qr/\bsnowflake_registry_client\.s
 # worker up there until then.
 SKIP:
 {
-	$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	sql($server, 'SELECT snowflake_nextval()');
 	my $pidfile = $server->data_dir . '/postmaster.pid';
 	my $gdb = debug_process($server, server_process($server, 'snowflake grant'),
 		qr/^Breakpoint 1, /m,
@@ -193,13 +174,12 @@ SKIP:
 
 # The setting changes: the worker of the local registry makes room for another one,
 # which recognizes that the registry is in this server.
-$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($server, 'SELECT snowflake_nextval()');
 my $user = conninfo_user();
 unlink $hba;
 append_to_file($hba, $before);
 $log_end = -s $server->logfile;
-$server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
-$server->restart;
+restart_with($server, "listen_addresses = '127.0.0.1'");
 set_registry("host=127.0.0.1 port=$port dbname=regress_ids $user");
 $server->reload;
 $server->wait_for_log(
@@ -214,8 +194,7 @@ ok(wait_for_stat('worker_id = 1'), 'the worker ID is the same');
 
 # A reload while the worker starts, before it has a handler for that.
 set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
-$server->append_conf('postgresql.conf', 'post_auth_delay = 2');
-$server->restart;
+restart_with($server, 'post_auth_delay = 2');
 $log_end = -s $server->logfile;
 $server->append_conf('postgresql.conf', 'post_auth_delay = 0');
 set_registry("host=$host port=$port dbname=regress_ids $user");
@@ -234,11 +213,10 @@ set_registry('service=regress');
 	local $ENV{PGSERVICEFILE} = $service;
 	$server->restart;
 }
-is( $server->safe_psql('postgres', q{
+is( sql($server, q{
 		SELECT snowflake_nextval() > 0, datname
 		FROM pg_stat_activity WHERE backend_type = 'snowflake grant'}),
-	't|regress_ids',
-	'a link in a service leads to the local registry');
+	't|regress_ids', 'a link in a service leads to the local registry');
 
 $server->stop;
 
@@ -251,27 +229,23 @@ $primary->append_conf('postgresql.conf', join("\n",
 	'wal_sender_timeout = 0', 'wal_receiver_timeout = 0',
 	'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off', ''));
 $primary->start;
-$primary->safe_psql('postgres', q{
+sql($primary, q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 100, grant_time => '100 d', reach => '300 d', new => true)});
 $primary->backup('backup');
-$primary->append_conf('postgresql.conf', join("\n",
-	registry_conf($primary), "snowflake.grant_timeout = '60 s'",
-	"synchronous_standby_names = 'nobody'", ''));
-$primary->restart;
+restart_with($primary, registry_conf($primary), "snowflake.grant_timeout = '60 s'",
+	"synchronous_standby_names = 'nobody'");
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
-$primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
-	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'))
-  or die 'the worker does not wait';
-my $writer = $primary->safe_psql('postgres',
-	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+wait_until_true($primary, q{SELECT count(*) = 1 FROM pg_stat_activity
+	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'),
+	'the worker does not wait');
+my $writer = sql($primary, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 kill 'STOP', $writer;
 $primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
-$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
-$primary->reload;
+reload_with($primary, "synchronous_standby_names = 'standby'");
 $start = time;
 is($primary->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'IDs continue when a standby that has the grant becomes synchronous');

@@ -9,9 +9,9 @@ my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 40;
 my $maximum = 1_000_000_000;
 
 my $server = new_own_registry('server', 'postgres', "snowflake.grant_timeout = '300ms'", "log_statement = 'none'");
-$server->safe_psql('postgres', "CREATE SEQUENCE s MAXVALUE $maximum");
+sql($server, "CREATE SEQUENCE s MAXVALUE $maximum");
 wait_until('a range sequence', sub { return $server->psql('postgres', "SELECT snowflake_set_sequence_kind('s', 'range')") == 0; });
-my $last = $server->safe_psql('postgres', "SELECT nextval('s')");
+my $last = sql($server, "SELECT nextval('s')");
 
 # A function in place of one of the registry's: rows of random values, of which some are good.
 sub replace
@@ -25,8 +25,7 @@ sub replace
 		ALTER EXTENSION snowflake_registry ADD FUNCTION snowflake_registry.$name};
 }
 diag("SNOWFLAKE_SEED=$seed");
-$server->safe_psql('postgres', join ";\n",
-	"CREATE SEQUENCE public.seeds START $seed",
+sql($server, join ";\n", "CREATE SEQUENCE public.seeds START $seed",
 	'CREATE SEQUENCE public.numbers START 100000 INCREMENT 1000',
 	q{CREATE FUNCTION public.wrong(good text) RETURNS text LANGUAGE sql AS $$
 		SELECT CASE WHEN random() < 0.88 THEN good ELSE
@@ -81,7 +80,7 @@ wait_until(
 			$bad++ if $number <= $last;
 			$last = $number;
 		}
-		$calls = $server->safe_psql('postgres', "SELECT last_value - $seed FROM public.seeds");
+		$calls = sql($server, "SELECT last_value - $seed FROM public.seeds");
 		return $calls > 1;
 	});
 cmp_ok($calls, '>', 1, "functions returned anything ($calls times)");

@@ -30,7 +30,7 @@ sub resume
 
 foreach my $node ($own, $other)
 {
-	$node->safe_psql('postgres', q{CREATE SEQUENCE r; SELECT snowflake_set_sequence_kind('r', 'range')});
+	sql($node, q{CREATE SEQUENCE r; SELECT snowflake_set_sequence_kind('r', 'range')});
 	is(take($node), 0, $node->name . ' gets numbers');
 }
 $own->backup('yesterday');
@@ -41,18 +41,17 @@ $restored->init_from_backup($own, 'yesterday');
 my $conninfo = registry_conf($own);
 $restored->append_conf('postgresql.conf', "snowflake.registry = ''");
 $restored->start;
-$restored->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('files of yesterday')});
-$restored->append_conf('postgresql.conf', $conninfo);
-$restored->restart;
-ok($restored->poll_query_until('postgres', q{
-	SELECT count(DISTINCT c.directory) = 2 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation}), 'both servers report');
+sql($restored, q{SELECT snowflake_registry.stop_ranges('files of yesterday')});
+restart_with($restored, $conninfo);
+becomes_true($restored, q{
+	SELECT count(DISTINCT c.directory) = 2 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation}, 'both servers report');
 like(resume('0, 2'), qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  .* It is not known what these sequences were granted, .*: public\.r \(postgres\) of server own\b/,
 	'the registry does not continue right there, because nobody knows what its own server was granted');
 is(resume(10000), '', 'an administrator has it skip more than that');
 is(take($_), 0, $_->name . ' gets numbers that nobody has') foreach $restored, $other;
 
 # Nothing can have been lost.
-$restored->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a test')});
+sql($restored, q{SELECT snowflake_registry.stop_ranges('a test')});
 is(resume(1), '', 'where nothing was lost, one number is skipped');
 is(take($_), 0, $_->name . ' continues') foreach $restored, $other;
 

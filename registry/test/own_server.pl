@@ -10,11 +10,11 @@ $own->init;
 $own->append_conf('postgresql.conf', join("\n",
 	"shared_preload_libraries = 'snowflake'", registry_conf($own), ''));
 start_with_clock($own);
-$own->safe_psql('postgres', q{
+sql($own, q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 100, grant_time => '4 s', reach => '10 s', failovers => 0, new => true)});
-my $last = $own->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $last = sql($own, 'SELECT snowflake_nextval()');
 
 # IDs for some seconds; returns how long the longest call took, by the server's clock, which does
 # not jump meanwhile.
@@ -25,7 +25,7 @@ sub longest_call
 
 	while (time - $start < $seconds)
 	{
-		my ($id, $took) = split /\|/, $own->safe_psql('postgres', q{
+		my ($id, $took) = split /\|/, sql($own, q{
 			SELECT id, extract(epoch FROM clock_timestamp() - begun)
 			FROM (SELECT clock_timestamp() AS begun, snowflake_nextval() AS id) i});
 
@@ -40,10 +40,9 @@ sub longest_call
 
 set_clock($own, 90);
 my $ahead = q{SELECT granted_until > now() - interval '1 s' FROM snowflake_stat};
-longest_call(1) until $own->safe_psql('postgres', $ahead) eq 't';
+longest_call(1) until sql($own, $ahead) eq 't';
 set_clock($own, 0);
-is( $own->safe_psql('postgres',
-		q{SELECT granted_until > now() + interval '80 s' FROM snowflake_stat}),
+is(sql($own, q{SELECT granted_until > now() + interval '80 s' FROM snowflake_stat}),
 	't', 'a server was granted a range by a clock that was ahead');
 cmp_ok(longest_call(12), '<', 3,
 	'IDs continue when the clock is right again, for three times as long as a grant');
@@ -51,7 +50,7 @@ $own->stop;
 start_with_clock($own);
 cmp_ok(longest_call(6), '<', 9, 'IDs continue after a restart with a clock that was ahead');
 cmp_ok(longest_call(6), '<', 3, 'IDs continue for longer than a grant after a restart');
-is( $own->safe_psql('postgres', q{
+is( sql($own, q{
 		SELECT granted_until < now() + interval '100 s' FROM snowflake_stat}),
 	't', 'grants do not get further ahead of the clock');
 kill_postmaster($own);
@@ -61,16 +60,15 @@ $own->stop;
 
 # The registry's own server has a worker ID that is set.
 my $registry = new_server('registry', 'snowflake.worker_id = 3', "snowflake.scheme = 'twitter'", 'snowflake.datacenter_id = 2');
-$registry->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
-like(
-	sql_error($registry, q{SELECT snowflake_registry.create(1, 20, new => true)}),
+sql($registry, 'CREATE EXTENSION snowflake_registry');
+sql_fails($registry, q{SELECT snowflake_registry.create(1, 20, new => true)},
 	qr/ERROR:  22023: invalid settings for a registry\n.*DETAIL:  This server generates IDs with worker ID 3 \("snowflake\.worker_id"\)\./,
 	'a registry does not take the worker ID of its server');
 is(sql_error($registry, q{SELECT snowflake_registry.create(1, 20, 'leaf', new => true)}),
 	'', 'a registry takes the worker ID of its server for another scheme');
 unlike(sql_error($registry, q{SELECT snowflake_registry.create(4, 7, failovers => 0, new => true)}),
 	qr/ERROR/, 'a registry takes other worker IDs than that of its server');
-like(sql_error($registry, q{SELECT snowflake_registry.alter(NULL, first_worker_id => 3, new => true)}),
+sql_fails($registry, q{SELECT snowflake_registry.alter(NULL, first_worker_id => 3, new => true)},
 	qr/ERROR:  22023: /, 'alter() does not add the worker ID of the server');
 
 # It is set afterwards.
@@ -81,17 +79,15 @@ sub get
 	my ($datacenter, $token) = @_;
 	my $query = $get =~ s/DATACENTER/$datacenter/r =~ s/TOKEN/$token/r;
 
-	return $registry->safe_psql('postgres', $query);
+	return sql($registry, $query);
 }
 is(get(2, 1), 5, 'a worker ID is granted');
-$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
-$registry->restart;
-is( $registry->safe_psql('postgres', q{
+restart_with($registry, 'snowflake.worker_id = 5');
+is( sql($registry, q{
 		SELECT count(*) FROM snowflake_registry.extend_grant('twitter', 2, 5,
 			snowflake_registry.lower_bound(clock_timestamp(), 'twitter'), '{00000000-0000-0000-0000-000000000001}', gen_random_uuid(), 'test')}),
 	0, 'the grant of a worker ID that the server itself was given is not extended');
-is( $registry->safe_psql('postgres',
-		$get =~ s/DATACENTER/2/r =~ s/\{\}/{00000000-0000-0000-0000-000000000001}/r =~ s/TOKEN/2/r),
+is(sql($registry, $get =~ s/DATACENTER/2/r =~ s/\{\}/{00000000-0000-0000-0000-000000000001}/r =~ s/TOKEN/2/r),
 	4, 'another worker ID is granted');
 is(join(' ', get(2, 3), get(2, 4)), '6 7', 'all worker IDs but that of the server are granted');
 my $detail = sql_error($registry, $get =~ s/DATACENTER/2/r =~ s/TOKEN/5/r);
@@ -99,30 +95,24 @@ like($detail, qr/All worker IDs that the registry can grant now \(3\) are held o
 	'the worker ID of the server does not count as one that can be granted');
 
 # It is the only one that the registry has.
-$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 8');
-$registry->restart;
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.alter(NULL, 5, 5, new => true)});
-$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
-$registry->restart;
+restart_with($registry, 'snowflake.worker_id = 8');
+sql($registry, q{SELECT snowflake_registry.alter(NULL, 5, 5, new => true)});
+restart_with($registry, 'snowflake.worker_id = 5');
 my $none = qr/ERROR:  53400: no worker ID is free\n.*DETAIL:  The registry can grant only worker ID 5 now, with which its own server generates IDs \("snowflake\.worker_id"\)\.\n.*HINT:  Set another "snowflake\.worker_id" on that server and restart it, or call snowflake_registry\.alter\(\) to grant other worker IDs\./;
-like(sql_error($registry, $get =~ s/DATACENTER/2/r =~ s/TOKEN/6/r), $none,
+sql_fails($registry, $get =~ s/DATACENTER/2/r =~ s/TOKEN/6/r, $none,
 	'the error says that the only worker ID is that of the server');
-$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 8');
-$registry->restart;
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.alter(NULL, 4, 7, new => true)});
-$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
-$registry->restart;
+restart_with($registry, 'snowflake.worker_id = 8');
+sql($registry, q{SELECT snowflake_registry.alter(NULL, 4, 7, new => true)});
+restart_with($registry, 'snowflake.worker_id = 5');
 
 # As long as the library is not loaded, its settings are read from the file.
-$registry->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$registry->restart;
-like(sql_error($registry, q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true)}),
+restart_with($registry, "shared_preload_libraries = ''");
+sql_fails($registry, q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true)},
 	qr/ERROR:  22023: .*\n.*DETAIL:  This server generates IDs with worker ID 5/,
 	'a server without the library in shared_preload_libraries is treated alike');
-$registry->append_conf('postgresql.conf', "snowflake.worker_id = 100");
-$registry->reload;
+reload_with($registry, "snowflake.worker_id = 100");
 local $ENV{PGOPTIONS} = '-c client_min_messages=error';
-ok($registry->poll_query_until('postgres', q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true) IS NOT NULL}),
+becomes_true($registry, q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true) IS NOT NULL},
 	'with another worker ID, the settings are changed');
 $registry->stop;
 done_testing();

@@ -46,7 +46,7 @@ sub registry_database
 {
 	my ($name, $before) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	sql($node, "CREATE DATABASE $name");
 	$node->safe_psql($name, qq{
 		GRANT CREATE ON DATABASE $name TO regress_app;
 		CREATE SCHEMA regress_app AUTHORIZATION regress_app;
@@ -77,14 +77,14 @@ sub make_calls
 	return @failed;
 }
 
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE ROLE regress_app LOGIN;
 	CREATE ROLE regress_server LOGIN});
 
 #
 # Where it is refused
 #
-$node->safe_psql('postgres', 'CREATE DATABASE places; GRANT CREATE ON DATABASE places TO regress_app');
+sql($node, 'CREATE DATABASE places; GRANT CREATE ON DATABASE places TO regress_app');
 sub refused
 {
 	my ($before, $detail, $label) = @_;
@@ -187,7 +187,7 @@ $node->safe_psql('mistake', q{
 		OUT worker_id int, OUT until bigint, OUT grant_time_ms bigint) LANGUAGE sql AS 'SELECT 77, 9223372036854775807, 600000::bigint'});
 my $server = new_server('server', "snowflake.scheme = 'twitter'",
 	"snowflake.registry = 'host=" . $node->host . ' port=' . $node->port . " dbname=mistake user=regress_server'");
-my $worker = $server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
+my $worker = sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 is($node->safe_psql('mistake', "SELECT server_name FROM snowflake_registry.workers WHERE worker_id = $worker AND state = 'held'"),
 	'server', 'a server is granted a worker ID of the registry');
 $server->stop;
@@ -234,7 +234,7 @@ $node->safe_psql('handed_over', 'ALTER SCHEMA snowflake_registry OWNER TO regres
 # Everything was handed over, and then the schema and the functions that are called
 # given back, but not what they use: its owner has code executed with each row.
 #
-$node->safe_psql('postgres', 'CREATE ROLE regress_dba SUPERUSER');
+sql($node, 'CREATE ROLE regress_dba SUPERUSER');
 registry_database('tables', 'SET ROLE regress_dba');
 $node->safe_psql('tables', 'REASSIGN OWNED BY regress_dba TO regress_app');
 my @functions = map { 'snowflake_registry.' . s/\(.*//r } @calls;
@@ -298,7 +298,7 @@ unlike(slurp_file($dump), qr/COPY snowflake_registry\.grants/, 'the dump has no 
 like(sql_error($node, q{SELECT snowflake_registry.create(1, 20, 'leaf')}, dbname => 'given'),
 	qr/ERROR:  55000: cannot use database "given" as a registry, because its owner is not a superuser/,
 	'no other registry in a database that was handed over');
-$node->safe_psql('postgres', 'CREATE DATABASE restored; CREATE DATABASE of_app OWNER regress_app');
+sql($node, 'CREATE DATABASE restored; CREATE DATABASE of_app OWNER regress_app');
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ],
 	'a superuser restores the dump');
 is($node->safe_psql('restored', 'SELECT count(*) FROM snowflake_registry.registries'), 1, 'with the settings');
@@ -321,15 +321,12 @@ sub calls_nothing
 	my $server = new_server($name, "snowflake.scheme = 'twitter'", "snowflake.grant_timeout = '100 ms'");
 	my $host = $registry // $server;
 
-	$server->safe_psql('postgres', "CREATE ROLE regress_app; CREATE DATABASE $dbname") if !$registry;
+	sql($server, "CREATE ROLE regress_app; CREATE DATABASE $dbname") if !$registry;
 	$server->safe_psql($dbname, $_) foreach $registry ? () : @{$error}{'before'};
-	$server->append_conf('postgresql.conf',
-		"snowflake.registry = 'host=" . $host->host . ' port=' . $host->port . " dbname=$dbname'");
-	$server->restart;
-	ok( $server->poll_query_until('postgres',
-			"SELECT registry_error ~ \$\$$error->{is}\$\$ FROM snowflake_stat"),
+	restart_with($server, "snowflake.registry = 'host=" . $host->host . ' port=' . $host->port . " dbname=$dbname'");
+	becomes_true($server, "SELECT registry_error ~ \$\$$error->{is}\$\$ FROM snowflake_stat",
 		"$label: an error says why nothing is called");
-	like(sql_error($server, 'SELECT snowflake_nextval()'), qr/ERROR:  55000: no worker ID is granted/,
+	sql_fails($server, 'SELECT snowflake_nextval()', qr/ERROR:  55000: no worker ID is granted/,
 		"$label: no worker ID is granted");
 	ok(!-e $caught, "$label: nothing is executed");
 	unlink $caught;

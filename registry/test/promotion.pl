@@ -32,8 +32,7 @@ sub timeline
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres',
-		'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)') + 0;
+	return sql($node, 'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)') + 0;
 }
 
 # A primary that is a registry, and two standbys that have the same WAL.  Then the
@@ -48,11 +47,10 @@ sub orphans
 	$primary->init(allows_streaming => 1);
 	$primary->append_conf('postgresql.conf', join("\n", @conf, ''));
 	$primary->start;
-	$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+	sql($primary, 'CREATE EXTENSION snowflake_registry');
 	my $error = sql_error($primary, $create);
 	$primary->backup('backup');
-	$primary->append_conf('postgresql.conf', 'wal_keep_size = 1GB');
-	$primary->reload;
+	reload_with($primary, 'wal_keep_size = 1GB');
 	foreach my $standby (@standbys)
 	{
 		$standby->init_from_backup($primary, 'backup', has_streaming => 1);
@@ -73,33 +71,30 @@ $_->promote foreach $b, $c;
 is(timeline($b) . timeline($c), '22', 'both standbys are promoted to timeline 2');
 foreach my $node ($b, $c)
 {
-	like(
-		sql_error($node, $grant),
+	sql_fails($node, $grant,
 		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. To have the registry continue by itself after the next promotion, .*"restore_command", "archive_mode", and "archive_command".* or "synchronous_standby_names"/,
 		$node->name . ' grants nothing');
 }
-is($b->safe_psql('postgres', q{SELECT snowflake_registry.confirm_promotion('twitter')}),
+is(sql($b, q{SELECT snowflake_registry.confirm_promotion('twitter')}),
 	't', 'the promotion of one is confirmed');
 like(granted($b), qr/^\d+$/, 'a standby whose promotion is confirmed grants worker IDs');
-like(sql_error($c, $grant), qr/ERROR:  55000: /, 'the other one still grants nothing');
+sql_fails($c, $grant, qr/ERROR:  55000: /, 'the other one still grants nothing');
 
 # Archiving is switched on as the hint says, but after the promotion, too late for the
 # history of the timeline.
 my $late = PostgreSQL::Test::Utils::tempdir;
-$c->append_conf('postgresql.conf', "archive_mode = on\narchive_command = 'cp %p $late/%f'\nrestore_command = 'cp $late/%f %p'");
-$c->restart;
+restart_with($c, "archive_mode = on\narchive_command = 'cp %p $late/%f'\nrestore_command = 'cp $late/%f %p'");
 my $segment = 'SELECT pg_walfile_name(pg_current_wal_insert_lsn())';
-my $begun = $c->safe_psql('postgres', $segment);
+my $begun = sql($c, $segment);
 foreach (1 .. 3)
 {
-	$c->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS wal (); DROP TABLE wal');
-	like(
-		sql_error($c, $grant),
+	sql($c, 'CREATE TABLE IF NOT EXISTS wal (); DROP TABLE wal');
+	sql_fails($c, $grant,
 		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  This timeline cannot be archived anymore, because archiving was off when the server was promoted\. .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\./,
 		'an archive set up after the promotion does not help, and the error says so');
 }
-is($c->safe_psql('postgres', $segment), $begun, 'calls that cannot succeed begin no segments');
-is($c->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()'), 't', 'a promotion that cannot be archived is confirmed');
+is(sql($c, $segment), $begun, 'calls that cannot succeed begin no segments');
+is(sql($c, 'SELECT snowflake_registry.confirm_promotion()'), 't', 'a promotion that cannot be archived is confirmed');
 like(granted($c), qr/^\d+$/, 'it grants worker IDs when that is confirmed');
 $c->stop;
 
@@ -111,8 +106,7 @@ $e->init_from_backup($b, 'alone_d');
 $e->enable_streaming($d);
 $e->start;
 $b->stop;
-$d->append_conf('postgresql.conf', "synchronous_standby_names = 'alone_e'");
-$d->reload;
+reload_with($d, "synchronous_standby_names = 'alone_e'");
 $d->promote;
 is(timeline($d), 3, 'its standby is promoted to timeline 3');
 
@@ -122,18 +116,17 @@ sub name_standby
 {
 	my ($node, $name) = @_;
 
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$name'");
-	$node->reload;
-	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = '$name'")
-	  or die 'the configuration was not read again';
-	$node->safe_psql('postgres', 'CHECKPOINT');
+	reload_with($node, "synchronous_standby_names = '$name'");
+	wait_until_true($node, "SELECT current_setting('synchronous_standby_names') = '$name'",
+		'the configuration was not read again');
+	sql($node, 'CHECKPOINT');
 	return;
 }
-$d->safe_psql('postgres', 'CREATE TABLE t ()');
-ok($d->poll_query_until('postgres', 'SELECT snowflake_registry.timeline_is_confirmed()'),
+sql($d, 'CREATE TABLE t ()');
+becomes_true($d, 'SELECT snowflake_registry.timeline_is_confirmed()',
 	'a synchronous standby has WAL of the new timeline');
 name_standby($d, '');
-like(sql_error($d, $grant), qr/ERROR:  55000: .* Neither a common archive /s,
+sql_fails($d, $grant, qr/ERROR:  55000: .* Neither a common archive /s,
 	'it grants nothing when that standby is not named any more');
 name_standby($d, 'alone_e');
 like(granted($d), qr/^\d+$/, 'with a synchronous standby, it grants worker IDs');
@@ -146,17 +139,14 @@ $_->stop foreach $e, $b, $d;
 ($error, $b, $c) = orphans('cleared');
 foreach my $node ($b, $c)
 {
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
-	$node->reload;
+	reload_with($node, "synchronous_standby_names = 'nobody'");
 	$node->promote;
-	like(
-		sql_error($node, "SET statement_timeout = '10 s'; $grant"),
+	sql_fails($node, "SET statement_timeout = '10 s'; $grant",
 		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Its synchronous standbys have no WAL of this timeline yet\. .*\n.*HINT:  The registry continues when they have\./,
 		$node->name . ' grants nothing before a synchronous standby has its WAL');
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-	$node->reload;
+	reload_with($node, "synchronous_standby_names = ''");
 	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = ''");
-	like(sql_error($node, $grant), qr/ERROR:  55000: .* Neither a common archive /s,
+	sql_fails($node, $grant, qr/ERROR:  55000: .* Neither a common archive /s,
 		$node->name . ' grants nothing when no standby is named any more');
 }
 $_->stop foreach $b, $c;
@@ -170,7 +160,7 @@ my $behind = PostgreSQL::Test::Cluster->new('behind');
 my $old = PostgreSQL::Test::Cluster->new('ahead_a');
 $old->init(allows_streaming => 'logical');
 $old->start;
-$old->safe_psql('postgres', "CREATE EXTENSION snowflake_registry; $create");
+sql($old, "CREATE EXTENSION snowflake_registry; $create");
 $old->backup('backup');
 foreach my $standby ($ahead, $behind)
 {
@@ -179,7 +169,7 @@ foreach my $standby ($ahead, $behind)
 	$old->wait_for_catchup($standby);
 }
 $behind->stop;
-$old->safe_psql('postgres', 'CREATE TABLE t AS SELECT * FROM generate_series(1, 100000)');
+sql($old, 'CREATE TABLE t AS SELECT * FROM generate_series(1, 100000)');
 $old->wait_for_catchup($ahead);
 $old->stop('immediate');
 $behind->append_conf('postgresql.conf', "synchronous_standby_names = 'ahead'");
@@ -197,7 +187,7 @@ wait_until(
 
 		return $attempts >= 50;
 	});
-like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+sql_fails($behind, $grant, qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
 	'a standby that is ahead on another timeline does not confirm a promotion');
 
 # Nor does a subscription, which could follow another server that is promoted.
@@ -205,13 +195,13 @@ $ahead->stop;
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
 $subscriber->start;
-$behind->safe_psql('postgres', q{SET synchronous_commit = local; CREATE PUBLICATION p;
+sql($behind, q{SET synchronous_commit = local; CREATE PUBLICATION p;
 	SELECT pg_create_logical_replication_slot('ahead', 'pgoutput')});
 my $address = 'host=' . $behind->host . ' port=' . $behind->port . ' application_name=ahead';
-$subscriber->safe_psql('postgres', qq{CREATE SUBSCRIPTION s CONNECTION '$address dbname=postgres'
+sql($subscriber, qq{CREATE SUBSCRIPTION s CONNECTION '$address dbname=postgres'
 	PUBLICATION p WITH (create_slot = false, slot_name = ahead)});
-$behind->safe_psql('postgres', 'CREATE TABLE confirmed ()');
-like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+sql($behind, 'CREATE TABLE confirmed ()');
+sql_fails($behind, $grant, qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
 	'a subscription does not confirm a promotion');
 $_->stop('immediate') foreach $subscriber, $behind;
 
@@ -223,20 +213,18 @@ foreach my $node ($b, $c)
 {
 	my $output;
 
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'barman'");
-	$node->reload;
+	reload_with($node, "synchronous_standby_names = 'barman'");
 	$node->promote;
 	my $receiver = IPC::Run::start(
 		[ 'pg_receivewal', '--synchronous', '-D', $received, '-d', $node->connstr . ' application_name=barman' ],
 		'>', \$output, '2>', \$output);
-	$node->safe_psql('postgres', 'SET synchronous_commit = local; CREATE TABLE wal ()');
-	my $lsn = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
-	ok( $node->poll_query_until('postgres',
-			"SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= '$lsn'"),
+	sql($node, 'SET synchronous_commit = local; CREATE TABLE wal ()');
+	my $lsn = sql($node, 'SELECT pg_current_wal_flush_lsn()');
+	becomes_true($node, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= '$lsn'",
 		$node->name . ': pg_receivewal is synchronous, and has WAL of the new timeline');
-	$node->safe_psql('postgres', 'CREATE TABLE committed ()');
+	sql($node, 'CREATE TABLE committed ()');
 	is(timeline($node), 2, $node->name . ' is on timeline 2');
-	like(sql_error($node, "SET statement_timeout = '10 s'; $grant"), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+	sql_fails($node, "SET statement_timeout = '10 s'; $grant", qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
 		$node->name . ': pg_receivewal does not confirm a promotion');
 	$receiver->signal('TERM');
 	$receiver->finish;
@@ -268,8 +256,7 @@ $_->stop foreach $b, $c;
 PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
 mkdir $archive or die;
 ($error, $b, $c) = orphans('race', @archiving);
-$c->append_conf('postgresql.conf', "restore_command = 'false'");
-$c->reload;
+reload_with($c, "restore_command = 'false'");
 $b->promote;
 $c->promote;
 is(timeline($b) . timeline($c), '22', 'both standbys are promoted to timeline 2');
@@ -277,30 +264,27 @@ like(granted($b), qr/^\d+$/, 'one of them archives its timeline, and grants work
 my $history = 'pg_wal/00000002.history';
 is(slurp_file($c->data_dir . "/$history"), slurp_file($b->data_dir . "/$history"),
 	'the history of both timelines is the same');
-ok( $c->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_ls_archive_statusdir() WHERE name = '00000002.history.done'}),
+becomes_true($c, q{SELECT count(*) = 1 FROM pg_ls_archive_statusdir() WHERE name = '00000002.history.done'},
 	'the other standby archives its history, too');
 my $refused = qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  This timeline has not been archived yet\. .*\n.*HINT:  The registry continues when the timeline is archived\./;
-like(sql_error($c, $grant), $refused, 'a standby whose first segment is not archived grants nothing');
-ok($c->poll_query_until('postgres', 'SELECT failed_count > 0 FROM pg_stat_archiver'),
+sql_fails($c, $grant, $refused, 'a standby whose first segment is not archived grants nothing');
+becomes_true($c, 'SELECT failed_count > 0 FROM pg_stat_archiver',
 	'the WAL of the other standby cannot be archived');
-like(sql_error($c, $grant), $refused, 'a standby whose WAL cannot be archived never grants anything');
+sql_fails($c, $grant, $refused, 'a standby whose WAL cannot be archived never grants anything');
 
 # A standby of it cannot take the place of the archive.
 my $of_c = new_standby($c, 'archive_e');
-$c->append_conf('postgresql.conf', "synchronous_standby_names = 'archive_e'");
-$c->reload;
-$c->safe_psql('postgres', 'SET synchronous_commit = local; CREATE TABLE wal ()');
-ok($c->poll_query_until('postgres', 'SELECT snowflake_registry.timeline_is_confirmed()'),
+reload_with($c, "synchronous_standby_names = 'archive_e'");
+sql($c, 'SET synchronous_commit = local; CREATE TABLE wal ()');
+becomes_true($c, 'SELECT snowflake_registry.timeline_is_confirmed()',
 	'a synchronous standby has its WAL');
-like(sql_error($c, $grant), $refused, 'it grants nothing nevertheless');
+sql_fails($c, $grant, $refused, 'it grants nothing nevertheless');
 $of_c->stop;
-$c->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-$c->reload;
+reload_with($c, "synchronous_standby_names = ''");
 my $ready = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002[0-9A-F]{16}[.]ready$'};
-my $before = $c->safe_psql('postgres', $ready);
+my $before = sql($c, $ready);
 sql_error($c, $grant) foreach 1 .. 3;
-is($c->safe_psql('postgres', $ready), $before, 'calls that are refused write no more WAL');
+is(sql($c, $ready), $before, 'calls that are refused write no more WAL');
 $_->stop foreach $b, $c;
 
 # What tells that WAL of the timeline was archived is removed with it, but that of a base
@@ -315,10 +299,10 @@ my $status = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^000
 wait_until(
 	'the end of all marks of archived segments',
 	sub {
-		$b->safe_psql('postgres', 'CHECKPOINT');
-		return $b->safe_psql('postgres', "$status\[.](ready|done)\$'") == 0;
+		sql($b, 'CHECKPOINT');
+		return sql($b, "$status\[.](ready|done)\$'") == 0;
 	});
-is($b->safe_psql('postgres', "$status'") . $b->safe_psql('postgres', "$status\[.](ready|done)\$'"),
+is(sql($b, "$status'") . sql($b, "$status\[.](ready|done)\$'"),
 	'10', 'a base backup is all that is known to be archived');
 like(granted($b), qr/^\d+$/, 'the registry has WAL archived once more, and grants worker IDs');
 $_->stop foreach $b, $c;
@@ -330,21 +314,18 @@ mkdir $archive or die;
 ($error, $b, $c) = orphans('switched_off', @archiving);
 foreach my $node ($b, $c)
 {
-	$node->append_conf('postgresql.conf', "archive_command = '/bin/true'");
-	$node->reload;
+	reload_with($node, "archive_command = '/bin/true'");
 	$node->promote;
-	$node->safe_psql('postgres', 'CREATE TABLE wal (); SELECT pg_switch_wal()');
-	ok( $node->poll_query_until('postgres',
-			q{SELECT count(*) = 2 FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002([.]history|0{14}[0-9A-F]{2})[.]done$'}),
+	sql($node, 'CREATE TABLE wal (); SELECT pg_switch_wal()');
+	becomes_true($node, q{SELECT count(*) = 2 FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002([.]history|0{14}[0-9A-F]{2})[.]done$'},
 		$node->name . ': the timeline is marked as archived');
 	is(timeline($node), 2, $node->name . ' is promoted to timeline 2');
-	like(
-		sql_error($node, $grant),
+	sql_fails($node, $grant,
 		qr/ERROR:  55000: .*DETAIL:  The "archive_command" of this server does not archive, .*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. Do so before you change "archive_command"/s,
 		$node->name . ' grants nothing, because it does not archive');
 }
-like(sql_error($b, q{SELECT snowflake_registry.confirm_promotion();
-		SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}),
+sql_fails($b, q{SELECT snowflake_registry.confirm_promotion();
+		SELECT snowflake_registry.alter('twitter', grant_time => '5 min')},
 	$warning, 'alter() warns if archive_command does not archive');
 foreach my $case (
 	[ 'true', '', 'f' ], [ ' /bin/true ', '', 'f' ], [ '/usr/bin/true', '', 'f' ], [ ':', '', 'f' ], [ 'exit 0;', '', 'f' ],
@@ -353,11 +334,10 @@ foreach my $case (
 {
 	my ($command, $library, $is) = @$case;
 
-	$b->append_conf('postgresql.conf', "archive_command = '$command'\narchive_library = '$library'");
-	$b->reload;
+	reload_with($b, "archive_command = '$command'\narchive_library = '$library'");
 	$b->poll_query_until('postgres',
 		"SELECT current_setting('archive_command') = '$command' AND current_setting('archive_library') = '$library'");
-	is($b->safe_psql('postgres', 'SELECT snowflake_registry.has_common_archive()'),
+	is(sql($b, 'SELECT snowflake_registry.has_common_archive()'),
 		$is, "archive_command '$command', archive_library '$library': is there an archive?");
 }
 $_->stop('immediate') foreach $b, $c;
@@ -366,13 +346,12 @@ $_->stop('immediate') foreach $b, $c;
 my $single = PostgreSQL::Test::Cluster->new('single');
 $single->init;
 $single->start;
-$single->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+sql($single, 'CREATE EXTENSION snowflake_registry');
 is(sql_error($single, $create), '', 'create() does not warn where there are no standbys');
 
 # One whose standbys get WAL only from files, so none can be synchronous
-$single->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 0\nsynchronous_standby_names = 'nobody'");
-$single->restart;
-like(sql_error($single, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}), $warning,
+restart_with($single, "wal_level = replica\nmax_wal_senders = 0\nsynchronous_standby_names = 'nobody'");
+sql_fails($single, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}, $warning,
 	'alter() warns if a synchronous standby is named that cannot connect');
 $single->stop;
 

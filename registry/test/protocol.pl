@@ -128,9 +128,7 @@ sub extend_grant
 	my ($node, $server) = @_;
 	my $token = new_token();
 	my $from = $server->{until};
-	my $until = $node->safe_psql(
-		'postgres',
-		sprintf(
+	my $until = sql($node, sprintf(
 			q{SELECT until FROM snowflake_registry.extend_grant('%s', 0, %d, %d, %s, '%s', '%s')},
 			$schemes{ $server->{scheme} }{name}, $server->{worker_id},
 			id_at($server->{scheme}, $server->{clock}),
@@ -167,11 +165,9 @@ sub standby_without
 	my $standby = new_standby($primary, $name);
 
 	$primary->wait_for_catchup($standby);
-	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
-	$standby->reload;
-	$standby->poll_query_until('postgres',
-		'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-	  or die 'the standby continues to receive';
+	reload_with($standby, "primary_conninfo = ''");
+	wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver',
+		'the standby continues to receive');
 	return $standby;
 }
 
@@ -181,8 +177,7 @@ sub confirm_promotion
 {
 	my ($node, @schemes) = @_;
 
-	$node->safe_psql('postgres',
-		"SELECT snowflake_registry.confirm_promotion('$_')") foreach @schemes;
+	sql($node, "SELECT snowflake_registry.confirm_promotion('$_')") foreach @schemes;
 	return;
 }
 
@@ -199,8 +194,7 @@ my $first = PostgreSQL::Test::Cluster->new('first');
 $first->init(allows_streaming => 1);
 $first->append_conf('postgresql.conf', 'max_connections = 60');
 start_with_clock($first);
-$first->safe_psql(
-	'postgres', q{
+sql($first, q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 400, 'leaf', new => true);
@@ -212,16 +206,13 @@ $first->safe_psql(
 # 40 servers start at once.
 my ($blocker) = start_queries($first,
 	'BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; SELECT pg_sleep(3600)');
-$first->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-  or die 'nobody sleeps';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+	'nobody sleeps');
 my @servers = new_servers('long', 40);
 my @sessions = start_queries($first, map { get_query($_) } @servers);
-$first->poll_query_until('postgres',
-	q{SELECT count(*) = 40 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_registry.get_grant%'})
-  or die 'they do not wait';
-$first->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+wait_until_true($first, q{SELECT count(*) = 40 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_registry.get_grant%'},
+	'they do not wait');
+sql($first, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 finish_queries($blocker);
 is(finish_queries(@sessions), 40, '40 servers ask at the same time');
 take_answer($servers[$_], $sessions[$_]{out}) foreach 0 .. 39;
@@ -245,22 +236,18 @@ my ($synchronous) = new_servers('long', 1);
 my ($session) =
   start_queries($first,
 	'SET synchronous_commit = off; ' . get_query($synchronous));
-$first->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'})
-  or die 'it does not wait';
+wait_until_true($first, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'},
+	'it does not wait');
 kill 'CONT', $receiver;
 is(finish_queries($session), 1, 'a grant waits for the synchronous standby');
 take_answer($synchronous, $session->{out});
 is(distinct(@servers, $late, $synchronous), 42, 'a worker ID is granted when the synchronous standby answers');
-like(
-	sql_error($standby, get_query((new_servers('long', 1))[0])),
-	qr/ERROR:  25006: /,
-	'a standby grants nothing');
-like(sql_error($standby, q{SELECT snowflake_registry.create(1, 10, 'baidu', new => true)}),
+sql_fails($standby, get_query((new_servers('long', 1))[0]),
+	qr/ERROR:  25006: /, 'a standby grants nothing');
+sql_fails($standby, q{SELECT snowflake_registry.create(1, 10, 'baidu', new => true)},
 	qr/ERROR:  25006: /, 'nor is a registry created there');
 $standby->stop;
-$first->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-$first->reload;
+reload_with($first, "synchronous_standby_names = ''");
 
 # An asynchronous standby is promoted, which has not got the last grants.  The
 # clock of the old primary is ahead by nearly "reach", and it keeps running.
@@ -337,8 +324,7 @@ like(
 	qr/ERROR:  53400: no worker ID is free\nDETAIL:  Grants might have been lost, .* gives none until /,
 	'after more failovers than planned, no worker ID is granted');
 my ($detail) = $error =~ /gives none until (.*)\.$/m;
-cmp_ok(
-	$fifth->safe_psql('postgres', "SELECT extract(epoch FROM '$detail' - now())"),
+cmp_ok(sql($fifth, "SELECT extract(epoch FROM '$detail' - now())"),
 	'>', 90 * 60, 'the error says when worker IDs are granted again');
 
 # The worker IDs of all slices have been granted now, with "short" times.
@@ -359,15 +345,14 @@ is($overlaps, 0, 'no two grants overlap after the pause');
 
 # Restored from a dump: the settings are there, and the grants are not, which
 # continued in the database that it is of.
-$fifth->safe_psql('postgres',
-	"SELECT snowflake_registry.create(1, 40, 'cosid', new => true)");
+sql($fifth, "SELECT snowflake_registry.create(1, 40, 'cosid', new => true)");
 my @early = new_servers('late', 3);
 get_grant($fifth, $_) foreach @early;
 my $dump = $fifth->basedir . '/dump.sql';
 $fifth->command_ok([ 'pg_dump', '-d', $fifth->connstr('postgres'), '-f', $dump ],
 	'pg_dump');
 wait_for_grant($fifth, $_) foreach @fifth;
-$fifth->safe_psql('postgres', 'CREATE DATABASE restored');
+sql($fifth, 'CREATE DATABASE restored');
 $fifth->command_ok(
 	[
 		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
@@ -419,7 +404,7 @@ $copy->start;
 is( settings($copy, 'late', 'timeline, identity'),
 	settings($fifth, 'late', 'timeline, identity'),
 	'a copy of the registry has the same timeline and identity');
-$copy->safe_psql('postgres', "SELECT snowflake_registry.report_loss('cosid')");
+sql($copy, "SELECT snowflake_registry.report_loss('cosid')");
 like((get_grant($copy, (new_servers('late', 1))[0]))[1],
 	qr/gives none until/,
 	'after snowflake_registry.report_loss() no worker ID is granted');
@@ -428,7 +413,7 @@ $_->stop foreach ($fifth, $sixth, $copy);
 # Clocks of the registry.  The old registry is still there.
 sub new_late_registry
 {
-	$first->safe_psql('postgres', q{
+	sql($first, q{
 		SELECT snowflake_registry.drop('cosid') FROM snowflake_registry.registries
 			WHERE scheme = (snowflake_registry.read_scheme('cosid')).canonical;
 		SELECT snowflake_registry.create(1, 40, 'cosid', new => true)});
@@ -475,24 +460,22 @@ like($error, qr/ERROR:  55000: snowflake IDs of the server are too far ahead of 
 	'a registry clock that is further behind than "reach" grants nothing');
 my ($next, $clock) = $error =~
   /next ID is (.*), the registry's clock reads (.*), and the grant cannot end/;
-cmp_ok(
-	abs($first->safe_psql('postgres', "SELECT extract(epoch FROM '$next'::timestamptz - '$clock')") - 7200),
-	'<', 100,
-	'the error of a registry clock that is behind has both times');
+cmp_ok(abs(sql($first, "SELECT extract(epoch FROM '$next'::timestamptz - '$clock')") - 7200),
+	'<', 100, 'the error of a registry clock that is behind has both times');
 
 # "reach" is shortened, and then the registry goes to another database by a dump,
 # which has no grants.
 set_clock($first, 0);
 new_late_registry();
-$first->safe_psql('postgres', q{
+sql($first, q{
 	SELECT snowflake_registry.drop('cosid');
 	SELECT snowflake_registry.create(1, 1, 'cosid', grant_time => '1 day', reach => '2 days', failovers => 0, new => true)});
 my ($for_a_day, $next_one) = new_servers('late', 2);
 is(get_grant($first, $for_a_day), 1, 'a worker ID is granted for a day');
-$first->safe_psql('postgres', q{SELECT snowflake_registry.alter('cosid', grant_time => '2 s', reach => '4 s')});
+sql($first, q{SELECT snowflake_registry.alter('cosid', grant_time => '2 s', reach => '4 s')});
 $first->command_ok([ 'pg_dump', '-d', $first->connstr('postgres'), '-f', $dump ],
 	'pg_dump after "reach" was shortened');
-$first->safe_psql('postgres', 'CREATE DATABASE moved');
+sql($first, 'CREATE DATABASE moved');
 $first->command_ok(
 	[
 		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
@@ -507,31 +490,27 @@ cmp_ok(
 	'after a dump, nothing is granted before grants of the longer "reach" have ended');
 
 # A registry is created while a transaction drops the one before it.
-$first->safe_psql('postgres', q{
+sql($first, q{
 	SELECT snowflake_registry.drop('cosid');
 	SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '1 day', reach => '2 days');
 	DELETE FROM snowflake_registry.dropped});
 $lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
-my $dropped = $first->safe_psql('postgres', $lift);
+my $dropped = sql($first, $lift);
 ($blocker) = start_queries($first, 'SELECT pg_advisory_lock(1); SELECT pg_sleep(3600)');
-$first->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
-  or die 'nobody holds the lock';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted",
+	'nobody holds the lock');
 my @changes = start_queries($first,
 	q{BEGIN; SELECT snowflake_registry.drop('cosid'); SELECT pg_advisory_lock(1); COMMIT});
-$first->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-  or die 'the registry is not dropped';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+	'the registry is not dropped');
 push @changes, start_queries($first,
 	q{SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '2 s', reach => '4 s')});
-$first->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted")
-  or die 'creating does not wait for dropping';
-$first->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted",
+	'creating does not wait for dropping');
+sql($first, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 finish_queries($blocker);
 is(finish_queries(@changes), 2, 'a registry is created while the one before it is dropped');
-cmp_ok($first->safe_psql('postgres', $lift),
+cmp_ok(sql($first, $lift),
 	'>=', $dropped, 'it grants nothing before grants of the dropped one have ended');
 
 is($overlaps, 0, "no two of $ranges ranges overlap");

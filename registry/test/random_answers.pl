@@ -128,9 +128,9 @@ sub wait_for_connections
 my $crash = qr/terminated by signal|all server processes terminated|ERROR: \w+Sanitizer|runtime error:/;
 
 # While the server has a grant, it generates IDs.
-$server->poll_query_until('postgres', 'SELECT granted_until IS NOT NULL FROM snowflake_stat') or die 'no grant';
+wait_until_true($server, 'SELECT granted_until IS NOT NULL FROM snowflake_stat', 'no grant');
 my $grant_of = 'SELECT worker_id, granted_until FROM snowflake_stat';
-my $grant = $server->safe_psql('postgres', $grant_of);
+my $grant = sql($server, $grant_of);
 diag("SNOWFLAKE_SEED=$seed");
 $fake->set('random');
 $server->append_conf('postgresql.conf', registry_conf(($fake) x 100, @options));
@@ -163,7 +163,7 @@ while ($fake->connections - $begin < $wanted && time < $end)
 }
 my $answers = $fake->connections - $begin;
 cmp_ok($answers, '>', 100, 'hosts answered at random');
-is($server->safe_psql('postgres', $grant_of), $grant, 'the server keeps its grant');
+is(sql($server, $grant_of), $grant, 'the server keeps its grant');
 ok($failed == 0 && $ids > 100, 'IDs are generated meanwhile');
 my $log = slurp_file($server->logfile);
 cmp_ok(scalar(() = $log =~ /could not (?:get|extend)/g), '<=', 21 + $passed_s / 60, 'random errors do not fill the log');

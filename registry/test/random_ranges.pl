@@ -21,7 +21,7 @@ my %group_of = map { $_ => $_ } @databases;
 my %counts = map { $_ => 0 } qw(statements numbers errors rollbacks crashes losses copies regrouped resumed);
 my (%session, %taken, %taking, @history, @wrong, $round, $may_stop, %errors);
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub asked { return sql($registry, $_[0]); }
 
 sub wrong
 {
@@ -316,7 +316,7 @@ sub crash_server
 	}
 	elsif ($how eq 'process')
 	{
-		crash_process($node, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+		crash_process($node, sql($node, q{SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()
 			AND backend_type IN ('client backend', 'snowflake ranges', 'checkpointer', 'logical replication worker') ORDER BY random() LIMIT 1}));
 	}
 	else
@@ -359,7 +359,7 @@ sub copy
 		# A label has one database from which the numbers are.
 		run([ $server, $copy, 1 ], "SELECT snowflake_set_sequence_kind(objoid::regclass, 'range') FROM pg_seclabel WHERE label LIKE 'range %'") if $source ne 'd2';
 		forget_sessions($server);
-		$node{$server}->safe_psql('postgres', $sql);
+		sql($node{$server}, $sql);
 		asked("SELECT snowflake_registry.add_database('$database')");
 		add_taken($group_of{$source}, $database);
 		$group_of{$database} = $database;
@@ -454,7 +454,7 @@ sub set_up
 	{
 		foreach my $database (@databases)
 		{
-			$node{$server}->safe_psql('postgres', "CREATE DATABASE $database");
+			sql($node{$server}, "CREATE DATABASE $database");
 			$node{$server}->safe_psql($database, q{
 				CREATE EXTENSION snowflake; CREATE SCHEMA other; CREATE TABLE todo (sql text);
 				CREATE FUNCTION do_todo() RETURNS void LANGUAGE plpgsql AS $$
@@ -508,7 +508,7 @@ sub end_round
 	{
 		run([ $server, $_, 1 ], "DROP TABLE IF EXISTS t$round, u$round CASCADE; DROP SEQUENCE IF EXISTS s$round\_1, s$round\_2, t$round\_id_seq, renamed CASCADE") foreach @databases;
 		forget_sessions($server);
-		$node{$server}->safe_psql('postgres', "DROP DATABASE IF EXISTS $_") foreach "copy_$round", "renamed_$round";
+		sql($node{$server}, "DROP DATABASE IF EXISTS $_") foreach "copy_$round", "renamed_$round";
 	}
 	note(join ', ', map { "$counts{$_} $_" } sort keys %counts);
 	return;

@@ -12,7 +12,7 @@ my @roles = map { "regress_r$_" } 1 .. 4;
 
 my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off',
 	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 10000');
-$node->safe_psql('postgres', 'CREATE DATABASE here; ' . join '; ', map { "CREATE ROLE $_" } @roles);
+sql($node, 'CREATE DATABASE here; ' . join '; ', map { "CREATE ROLE $_" } @roles);
 $node->safe_psql('here', q{
 	CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext;
 	GRANT USAGE ON SCHEMA ext TO PUBLIC; GRANT CREATE ON SCHEMA public TO PUBLIC});

@@ -14,7 +14,7 @@ my $trace = $ENV{SNOWFLAKE_TRACE};
 
 my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off', 'restart_after_crash = off',
 	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 1000');
-$node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(here plain);
+sql($node, "CREATE DATABASE $_") foreach qw(here plain);
 $node->safe_psql('here', 'CREATE EXTENSION snowflake');
 
 # Sets a position as a new file, so that ROLLBACK takes it back, and other sessions drop

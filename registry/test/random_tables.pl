@@ -12,8 +12,8 @@ my $trace = $ENV{SNOWFLAKE_TRACE};
 
 my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off', 'max_locks_per_transaction = 500',
 	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 10000');
-$node->safe_psql('postgres', 'CREATE ROLE regress_other; CREATE ROLE regress_app');
-$node->safe_psql('postgres', "CREATE DATABASE $_ OWNER regress_app") foreach qw(here plain);
+sql($node, 'CREATE ROLE regress_other; CREATE ROLE regress_app');
+sql($node, "CREATE DATABASE $_ OWNER regress_app") foreach qw(here plain);
 $node->safe_psql('here', 'CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext');
 
 # What is there, a line for each object.

@@ -212,10 +212,8 @@ $fake->set('floors only');
 my $server = new_server('server',
 	"snowflake.registry = 'host=$fake->{host} port=$fake->{port} dbname=postgres user=" . getpwuid($>) . " password=p connect_timeout=5'",
 	"snowflake.grant_timeout = '1 min'");
-$server->safe_psql('postgres',
-	"CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
-$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '200ms'");
-$server->reload;
+sql($server, "CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
+reload_with($server, "snowflake.grant_timeout = '200ms'");
 my $crash = qr/terminated by signal|all server processes terminated|runtime error:|ERROR: \w+Sanitizer/;
 
 # Have it answer so.  The server makes another connection after a reload.
@@ -278,7 +276,7 @@ wait_until('numbers again', sub { my ($status, $number) = $server->psql('postgre
 diag("SNOWFLAKE_SEED=$seed");
 my $bad = 0;
 my $numbers = 0;
-$server->safe_psql('postgres', 'CREATE SEQUENCE u MAXVALUE 1000000');
+sql($server, 'CREATE SEQUENCE u MAXVALUE 1000000');
 answer_by('good');
 wait_until('another sequence', sub { return $server->psql('postgres', "SELECT snowflake_set_sequence_kind('u', 'range')") == 0; });
 answer_by('random');

@@ -6,7 +6,7 @@ use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 my @databases = qw(postgres copy labelled renamed first grouped shared restored);
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('$_')") foreach @databases;
+sql($registry, "SELECT snowflake_registry.add_database('$_')") foreach @databases;
 my ($a, $b) = map {
 	new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '1 min'")
 } 'a', 'b';
@@ -41,7 +41,7 @@ query($a, qq{$by_default CREATE TABLE altered (id serial PRIMARY KEY, n smallint
 foreach my $change (q{ADD x int DEFAULT nextval('altered_id_seq')}, q{ALTER id TYPE bigint USING nextval('altered_id_seq')},
 	q{ALTER n TYPE bigint, ADD y int DEFAULT nextval('altered_id_seq')})
 {
-	like(sql_error($a, "ALTER TABLE altered $change"), qr/ERROR:  55006: keys of table "altered" cannot be read while it is altered/, "$change: no number is taken that could be below the keys");
+	sql_fails($a, "ALTER TABLE altered $change", qr/ERROR:  55006: keys of table "altered" cannot be read while it is altered/, "$change: no number is taken that could be below the keys");
 }
 is(query($a, q{SELECT nextval('altered_id_seq')}), 301, '... but before, it is');
 is(query($a, q{ALTER TABLE altered ADD x int DEFAULT nextval('altered_id_seq'), ALTER n TYPE bigint; SELECT count(DISTINCT x), min(x) > 301 FROM altered}), '300|t', '... and then it can be altered');
@@ -53,7 +53,7 @@ query($a, qq{$by_default CREATE SEQUENCE inherited AS int; CREATE TABLE parent (
 foreach my $change (q{child ALTER n TYPE text USING nextval('inherited')::text || repeat('x', 3)}, q{child ADD x int DEFAULT nextval('inherited'), ADD PRIMARY KEY (id)},
 	q{partitioned ALTER n TYPE text USING nextval('partitioned_id_seq')::text}, q{part ADD CHECK (nextval('partitioned_id_seq') > n), ADD PRIMARY KEY (id)})
 {
-	like(sql_error($a, "ALTER TABLE $change"), qr/ERROR:  55006: keys of table "(child|part|partitioned)" cannot be read while it is altered/, "$change: nor can a table that it is read with");
+	sql_fails($a, "ALTER TABLE $change", qr/ERROR:  55006: keys of table "(child|part|partitioned)" cannot be read while it is altered/, "$change: nor can a table that it is read with");
 }
 is(query($a, q{ALTER TABLE partitioned ADD x serial; SELECT count(DISTINCT x), min(x) FROM partitioned}), '300|1', 'a new column of all partitions has no keys');
 is(query($a, q{SELECT nextval('inherited')}), 901, 'otherwise, its keys count');
@@ -73,10 +73,10 @@ query($a, q{
 	CREATE FUNCTION user_of_it.slow(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3); RETURN $1; END $$;
 	CREATE INDEX ON user_of_it.t (id) WHERE user_of_it.slow(1) = 1});
 my $begun = time;
-like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', 'range')}),
+sql_fails($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', 'range')},
 	qr/^(?!.*ERROR).*WARNING:  01000: keys of table "(t|narrow)" do not count for sequence "secured_id_seq"/s, 'a table of who may only use the sequence does not count, with a WARNING');
 cmp_ok(time - $begun, '<', 3, '... and none of its code is executed');
-like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', kind) FROM unnest('{local,range}'::text[]) kind}), qr/^(?!.*ERROR)/s, 'nor prevents it a change of kind');
+sql_fails($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', kind) FROM unnest('{local,range}'::text[]) kind}, qr/^(?!.*ERROR)/s, 'nor prevents it a change of kind');
 cmp_ok(query($a, q{SELECT nextval('secured_id_seq')}), '<', 10000, '... nor says where it continues');
 
 #
@@ -87,7 +87,7 @@ my @granted = map { query($_, q{SELECT max(nextval('l_id_seq')) FROM generate_se
 $a->restart;
 # Without the registry, it is not known.
 $registry->stop('fast');
-like(sql_error($a, q{SELECT snowflake_set_sequence_kind('l_id_seq', 'local')}),
+sql_fails($a, q{SELECT snowflake_set_sequence_kind('l_id_seq', 'local')},
 	qr/ERROR:  55000: it is not known which numbers of sequence "l_id_seq" were granted\nDETAIL: .*\nHINT:  If the registry is gone for good.*without_registry => true/, 'without the registry, a sequence does not become local');
 cmp_ok(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kind('l_id_seq', 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}) =~ s/\s//r,
 	'>', 3000, '... but above its keys if the caller says so');
@@ -98,7 +98,7 @@ $registry->start;
 my $altering = $a->background_psql('postgres', on_error_die => 1);
 $altering->query_safe('BEGIN; ALTER SEQUENCE l_id_seq CACHE 1');
 my @truncate = start_queries($a, 'TRUNCATE l RESTART IDENTITY');
-$a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die;
+wait_until_true($a, q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}, );
 $altering->query_safe('ROLLBACK');
 $altering->quit;
 finish_queries(@truncate);
@@ -115,7 +115,7 @@ cmp_ok(asked($calls) - $before, '<', 75, '150 sequences become local with a few 
 #
 # A label that an owner writes
 #
-like(sql_error($a, q{CREATE SEQUENCE nowhere; SECURITY LABEL FOR snowflake ON SEQUENCE nowhere IS 'range name=public.nowhere'}),
+sql_fails($a, q{CREATE SEQUENCE nowhere; SECURITY LABEL FOR snowflake ON SEQUENCE nowhere IS 'range name=public.nowhere'},
 	qr/22023: .*invalid label of a sequence/, 'without a database, a copy could not be told from it');
 my $label = q{SECURITY LABEL FOR snowflake ON SEQUENCE %1$s IS 'range%2$s database=postgres name=public.%1$s'; SELECT nextval('%1$s')};
 foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval('ended_id_seq', 2147483647)} ],

@@ -4,17 +4,16 @@ use Proxy;
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub asked { return sql($registry, $_[0]); }
 
 # Sequences s1, s2 and so on of kind range.
 sub create_sequences
 {
 	my ($server, $n) = @_;
 
-	$server->safe_psql('postgres',
-		join('', map { "CREATE SEQUENCE s$_ AS integer; SELECT snowflake_set_sequence_kind('s$_', 'range');" } 1 .. $n));
+	sql($server, join('', map { "CREATE SEQUENCE s$_ AS integer; SELECT snowflake_set_sequence_kind('s$_', 'range');" } 1 .. $n));
 	return;
 }
 
@@ -34,22 +33,22 @@ sub has_reserves
 }
 
 create_sequences($server, $n);
-$server->safe_psql('postgres', $take);
+sql($server, $take);
 has_reserves(200);
 my $before = asked($calls);
 
 # The first ranges have lasted for long.
 pass_time($server, 50);
-$server->safe_psql('postgres', join(';', map { "SELECT nextval('s$_')" } 1 .. $n));
+sql($server, join(';', map { "SELECT nextval('s$_')" } 1 .. $n));
 pass_time($server, 6);
 has_reserves(300);
 is(asked($calls), $before + 1, 'one call asks for the reserves of all sequences');
 
 # ... and one that is exhausted early does not wait for others; its call has them, too.
 pass_time($server, 50);
-$server->safe_psql('postgres', $take);
+sql($server, $take);
 $before = asked($calls);
-is($server->safe_psql('postgres', "SELECT count(nextval('s7')) FROM generate_series(1, 150)"), 150, 'who needs numbers waits for no other sequence');
+is(sql($server, "SELECT count(nextval('s7')) FROM generate_series(1, 150)"), 150, 'who needs numbers waits for no other sequence');
 has_reserves(400);
 cmp_ok(asked($calls), '<', $before + $n / 2, 'a call that is made for one has what others could wait for');
 
@@ -64,24 +63,24 @@ $server->stop;
 # A sequence that somebody has locked at the registry holds up no other.
 $server = new_server('other', registry_conf($registry), "snowflake.server_name = 'other'", "snowflake.grant_timeout = '1 min'");
 create_sequences($server, 3);
-$server->safe_psql('postgres', "SELECT nextval('s1'), nextval('s2')");
+sql($server, "SELECT nextval('s1'), nextval('s2')");
 my $admin = $registry->background_psql('postgres');
 $admin->query_safe(q{BEGIN; SELECT FROM snowflake_registry.range_sequences WHERE name = 'public.s1' FOR UPDATE});
 my ($waiting) = start_queries($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)");
 $server->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence public\.s1 in .*\n.*DETAIL:  Another transaction at the registry has locked /) or die 'not busy';
-is($server->safe_psql('postgres', "SELECT count(nextval('s2')) FROM generate_series(1, 5000)"), 5000, 'a sequence that is locked at the registry holds up no other');
-like(sql_error($server, "SET statement_timeout = '300 ms'; SELECT count(nextval('s1')) FROM generate_series(1, 500)"), qr/57014/, 'who needs its numbers waits');
+is(sql($server, "SELECT count(nextval('s2')) FROM generate_series(1, 5000)"), 5000, 'a sequence that is locked at the registry holds up no other');
+sql_fails($server, "SET statement_timeout = '300 ms'; SELECT count(nextval('s1')) FROM generate_series(1, 500)", qr/57014/, 'who needs its numbers waits');
 change_setting($server, 'snowflake.grant_timeout', '1500ms');
-like(sql_error($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)"),
+sql_fails($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)",
 	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Another transaction at the registry has locked sequence public\.s1\./,
 	'the error says what is locked');
-like(sql_error($server, "SELECT setval('s1', 100000)"),
+sql_fails($server, "SELECT setval('s1', 100000)",
 	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Another transaction at the registry has locked sequence public\.s1\./,
 	'... that of setval(), too');
-my $conninfo = $server->safe_psql('postgres', 'SHOW snowflake.registry') =~ s{'}{}gr;
+my $conninfo = sql($server, 'SHOW snowflake.registry') =~ s{'}{}gr;
 change_setting($server, 'snowflake.registry', 'host=/nowhere');
 $server->wait_for_log(qr/WARNING:  could not call the registry of sequence ranges/) or die 'it is called';
-like(sql_error($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)"),
+sql_fails($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)",
 	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Calls to the registry have failed since /,
 	'... until the registry does not answer anymore');
 change_setting($server, 'snowflake.registry', $conninfo);
@@ -96,7 +95,7 @@ $server = new_server('hung', setting('snowflake.registry', "host=" . $proxy->hos
 	"snowflake.server_name = 'hung'", "snowflake.grant_timeout = '1 min'");
 create_sequences($server, 2);
 my $began = time;
-$server->safe_psql('postgres', "SELECT nextval('s1'), nextval('s2')");
+sql($server, "SELECT nextval('s1'), nextval('s2')");
 # Where calls that are answered take long, the worker waits longer for those that are not.
 my $usual = time - $began;
 $calls =~ s/server'$/hung'/;
@@ -106,7 +105,7 @@ $proxy->set('mute');
 wait_until('a call', sub { return asked($calls) > $before; });
 $proxy->set('pass');
 $began = time;
-is($server->safe_psql('postgres', "SELECT count(nextval('s2')) FROM generate_series(1, 500)"), 500, 'a call that gets no answer holds up others not for long');
+is(sql($server, "SELECT count(nextval('s2')) FROM generate_series(1, 500)"), 500, 'a call that gets no answer holds up others not for long');
 cmp_ok(time - $began, '<', 4 + 2 * $usual, '... about a second');
 is(finish_queries($waiting), 1, '... and is made again');
 $server->stop;
@@ -116,29 +115,29 @@ $proxy->stop;
 # ranges of a hundred numbers.
 $server = new_server('hot', registry_conf($registry), "snowflake.server_name = 'hot'");
 my $patient = new_server('patient', registry_conf($registry), "snowflake.server_name = 'patient'", "snowflake.grant_timeout = '2 min'");
-$_->safe_psql('postgres', q{CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
+sql($_, q{CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
   foreach $server, $patient;
 my @hot = map { "hot$_" } 1 .. 16;
-$server->safe_psql('postgres', join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 500000; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
+sql($server, join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 500000; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
 my @busy = start_queries($server, map { "SELECT count(nextval('$_')) FROM generate_series(1, 490000)" } @hot);
 my $needing = q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%nextval(''hot%' AND pid <> pg_backend_pid()};
-$server->poll_query_until('postgres', "SELECT ($needing) = 16") or die 'not busy';
-is($patient->safe_psql('postgres', q{SELECT setval('floor', 5000)}), 5000, 'a server that is busy with ranges hears of a floor');
-cmp_ok($server->safe_psql('postgres', $needing), '>', 8, '... while it is busy');
-$server->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%nextval(''hot%'});
+wait_until_true($server, "SELECT ($needing) = 16", 'not busy');
+is(sql($patient, q{SELECT setval('floor', 5000)}), 5000, 'a server that is busy with ranges hears of a floor');
+cmp_ok(sql($server, $needing), '>', 8, '... while it is busy');
+sql($server, q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%nextval(''hot%'});
 finish_queries(@busy);
 $_->stop foreach $server, $patient;
 
 # A server that crashed does not wait for its former life, of which nothing is left.
 $server = new_server('crashed', registry_conf($registry), "snowflake.server_name = 'crashed'", "snowflake.grant_timeout = '20s'");
 create_sequences($server, 1);
-$server->safe_psql('postgres', "SELECT nextval('s1')");
+sql($server, "SELECT nextval('s1')");
 $server->stop('immediate');
 $server->start;
 my $holds = "SELECT count(*) FROM snowflake_registry.range_holders WHERE server_name = 'crashed'";
 cmp_ok(asked($holds), '>=', 1, 'the registry does not know that a server crashed');
-my $floor = $server->safe_psql('postgres', "SELECT nextval('s1')") + 1000;
-is($server->safe_psql('postgres', "SELECT setval('s1', $floor)"), $floor, 'after a crash, setval() does not wait for a minute');
+my $floor = sql($server, "SELECT nextval('s1')") + 1000;
+is(sql($server, "SELECT setval('s1', $floor)"), $floor, 'after a crash, setval() does not wait for a minute');
 
 # A directory that is renamed while its server runs is still that of this server, whatever has its
 # name then.  Processes that inherit nothing begin with that name.
@@ -146,8 +145,8 @@ if (inherits())
 {
 	rename $server->data_dir, $server->data_dir . '_renamed' or die "rename: $!";
 	mkdir $server->data_dir or die "mkdir: $!";
-	$server->safe_psql('postgres', sprintf('SELECT pg_terminate_backend(%d, 10000)', server_process($server, 'snowflake ranges')));
-	$server->safe_psql('postgres', "SELECT count(nextval('s1')) FROM generate_series(1, 1000)");
+	sql($server, sprintf('SELECT pg_terminate_backend(%d, 10000)', server_process($server, 'snowflake ranges')));
+	sql($server, "SELECT count(nextval('s1')) FROM generate_series(1, 1000)");
 	rmdir $server->data_dir or die "rmdir: $!";
 	rename $server->data_dir . '_renamed', $server->data_dir or die "rename: $!";
 	is(asked(q{SELECT count(DISTINCT directory) FROM snowflake_registry.range_clients WHERE server_name = 'crashed'}), 1, 'a directory that is renamed remains the same');
@@ -160,18 +159,18 @@ my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($server, 'copy');
 $copy->append_conf('postgresql.conf', "snowflake.grant_timeout = '3s'");
 $_->start foreach $server, $copy;
-$server->safe_psql('postgres', "SELECT nextval('s1')");
+sql($server, "SELECT nextval('s1')");
 my $worker = server_process($server, 'snowflake ranges');
 kill 'STOP', $worker;
 asked(q{UPDATE snowflake_registry.range_clients SET created_at = created_at - interval '3 min', called_at = called_at - interval '2 min' WHERE server_name = 'crashed'});
-$floor = $copy->safe_psql('postgres', "SELECT nextval('s1')") + 1000;
-like(sql_error($copy, "SELECT setval('s1', $floor)"),
+$floor = sql($copy, "SELECT nextval('s1')") + 1000;
+sql_fails($copy, "SELECT setval('s1', $floor)",
 	qr/55000: other servers can still return numbers up to $floor of sequence "s1"\nDETAIL:  .*: crashed\.\nHINT:  Start them\./,
 	'a copy waits for the server that it is a copy of');
-cmp_ok($server->safe_psql('postgres', "SELECT nextval('s1')"), '<', $floor, '... which gives out what it has');
+cmp_ok(sql($server, "SELECT nextval('s1')"), '<', $floor, '... which gives out what it has');
 kill 'CONT', $worker;
-is($copy->safe_psql('postgres', "SELECT setval('s1', $floor)"), $floor, '... until that has heard of the floor');
-cmp_ok($server->safe_psql('postgres', "SELECT nextval('s1')"), '>', $floor, '... and gives out no lower number anymore');
+is(sql($copy, "SELECT setval('s1', $floor)"), $floor, '... until that has heard of the floor');
+cmp_ok(sql($server, "SELECT nextval('s1')"), '>', $floor, '... and gives out no lower number anymore');
 $_->stop foreach $server, $copy;
 
 # A database that is replaced by a copy of another one: its files have the numbers of that, which
@@ -179,21 +178,21 @@ $_->stop foreach $server, $copy;
 # SEQUENCE writes the files again before.
 asked(q{SELECT snowflake_registry.add_database('staging')});
 $server = new_server('staging', registry_conf($registry), 'wal_level = replica');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 foreach my $database (qw(staging postgres))
 {
 	$server->safe_psql($database, q{CREATE SEQUENCE copied; SELECT snowflake_set_sequence_kind('copied', 'range')});
 }
 $server->safe_psql('staging', q{SELECT nextval('copied')});
-my $greatest = $server->safe_psql('postgres', q{SELECT max(nextval('copied')) FROM generate_series(1, 5000)});
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+my $greatest = sql($server, q{SELECT max(nextval('copied')) FROM generate_series(1, 5000)});
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 cmp_ok($server->safe_psql('staging', q{ALTER SEQUENCE copied MAXVALUE 9223372036854775807 RESTART; SELECT nextval('copied')}),
 	'>', $greatest, 'a copied database continues above the numbers of the other one');
-$greatest = $server->safe_psql('postgres', q{SELECT max(nextval('copied')) FROM generate_series(1, 20000)});
-$server->safe_psql('postgres', q{CREATE TABLE copied_rows (id bigint PRIMARY KEY DEFAULT nextval('copied')); INSERT INTO copied_rows VALUES (} . ($greatest + 100000) . ')');
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+$greatest = sql($server, q{SELECT max(nextval('copied')) FROM generate_series(1, 20000)});
+sql($server, q{CREATE TABLE copied_rows (id bigint PRIMARY KEY DEFAULT nextval('copied')); INSERT INTO copied_rows VALUES (} . ($greatest + 100000) . ')');
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 my @copied = map { $server->safe_psql('staging', q{INSERT INTO copied_rows DEFAULT VALUES RETURNING id}) } 1 .. 2;
 cmp_ok($copied[0], '>', $greatest + 100000, '... and above its rows');
 is($copied[1], $copied[0] + 1, '... once');
@@ -205,37 +204,36 @@ sub unused_sequence
 }
 $server->safe_psql($_, unused_sequence()) foreach qw(staging postgres);
 $server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES');
-$server->safe_psql('postgres', 'INSERT INTO replicated SELECT generate_series(1, 5000)');
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, 'INSERT INTO replicated SELECT generate_series(1, 5000)');
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 is($server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, 'a copied database continues above rows of other servers');
 asked(q{SELECT snowflake_registry.add_database('again')});
-$server->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE postgres');
+sql($server, 'CREATE DATABASE again TEMPLATE postgres');
 is($server->safe_psql('again', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, '... also if the registry does not know the sequence');
 
 # ... and after pg_upgrade, which loses what was noted, and sets the label again.  Here a server without
 # the library loses it.
-$server->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$server->restart;
-$server->safe_psql('postgres', 'INSERT INTO replicated SELECT generate_series(5001, 20000); ALTER SEQUENCE replicated_id_seq NO MINVALUE');
+restart_with($server, "shared_preload_libraries = ''");
+sql($server, 'INSERT INTO replicated SELECT generate_series(5001, 20000); ALTER SEQUENCE replicated_id_seq NO MINVALUE');
 $server->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 $server->stop;
 my @control = ('pg_ctl', '-D', $server->data_dir, '-w');
 $server->command_ok([ @control, '-l', $server->logfile, '-o', '-b', 'start' ], 'a server is started as by pg_upgrade');
-$server->safe_psql('postgres', $server->safe_psql('postgres', q{
+sql($server, sql($server, q{
 	SELECT format('SECURITY LABEL FOR snowflake ON SEQUENCE %s IS %L', objname, label) FROM pg_seclabels WHERE objname = 'replicated_id_seq'}));
 $server->command_ok([ @control, 'stop' ], '... and stopped');
 $server->start;
-$server->safe_psql('postgres', $_) foreach 'DROP DATABASE staging', 'CREATE DATABASE staging TEMPLATE postgres';
+sql($server, $_) foreach 'DROP DATABASE staging', 'CREATE DATABASE staging TEMPLATE postgres';
 is($server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 20001, '... and after pg_upgrade');
 
 # ALTER SEQUENCE does not let one that cannot continue above its rows use numbers of its name.
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 $server->safe_psql($_, q{CREATE TABLE far (id bigserial PRIMARY KEY); SELECT snowflake_set_sequence_kind('far_id_seq', 'range'); INSERT INTO far DEFAULT VALUES}) foreach qw(staging postgres);
-$server->safe_psql('postgres', 'INSERT INTO far VALUES (2000000000000000000)');
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, 'INSERT INTO far VALUES (2000000000000000000)');
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 $server->safe_psql('staging', q{CREATE SEQUENCE near; SELECT snowflake_set_sequence_kind('near', 'range', 'public.far_id_seq'); SELECT nextval('near')});
 foreach my $statement ('SELECT', 'ALTER SEQUENCE far_id_seq NO MINVALUE')
 {
@@ -245,14 +243,14 @@ foreach my $statement ('SELECT', 'ALTER SEQUENCE far_id_seq NO MINVALUE')
 
 # ... nor does one that waits for who has locked the sequence, nor a crash of an unlogged one.
 my @kept = qw(renamed_id_seq owned_id_seq twice_id_seq unlogged);
-$server->safe_psql('postgres', join(';', map { "CREATE TABLE $_ (id bigserial)" } qw(renamed owned twice)) . '; CREATE UNLOGGED SEQUENCE unlogged');
-$server->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$_', 'range')") foreach @kept;
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, join(';', map { "CREATE TABLE $_ (id bigserial)" } qw(renamed owned twice)) . '; CREATE UNLOGGED SEQUENCE unlogged');
+sql($server, "SELECT snowflake_set_sequence_kind('$_', 'range')") foreach @kept;
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 $server->safe_psql('staging', "SELECT nextval('$_')") foreach @kept;
-$server->safe_psql('postgres', "SELECT count(nextval('$_')) FROM generate_series(1, 5000)") foreach @kept;
-$server->safe_psql('postgres', 'DROP DATABASE staging');
-$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+sql($server, "SELECT count(nextval('$_')) FROM generate_series(1, 5000)") foreach @kept;
+sql($server, 'DROP DATABASE staging');
+sql($server, 'CREATE DATABASE staging TEMPLATE postgres');
 foreach my $statements (
 	[ 'ALTER SEQUENCE renamed_id_seq RENAME TO other_name', 'ALTER SEQUENCE renamed_id_seq NO MINVALUE', 'ROLLBACK' ],
 	[ 'ALTER SEQUENCE owned_id_seq RENAME TO other_name', 'ALTER TABLE owned SET UNLOGGED', 'ROLLBACK' ],
@@ -299,7 +297,7 @@ my %new_file = (
 	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY',
 	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED', r7 => 'SELECT',
 	r8 => 'BEGIN; ALTER SEQUENCE r8 SET UNLOGGED; ROLLBACK', r9 => 'BEGIN; ALTER TABLE owner SET LOGGED; ROLLBACK');
-$server->safe_psql('postgres', 'CREATE TABLE owner (id integer);'
+sql($server, 'CREATE TABLE owner (id integer);'
 	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
 	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id; ALTER SEQUENCE r9 OWNED BY owner.id');
 
@@ -308,26 +306,26 @@ $altering = $server->background_psql('postgres');
 $altering->query_safe(q{BEGIN; SELECT nextval('r7')});
 # Otherwise, a range that is asked for with the floor is above it, and is noted.
 my $reserve = q{SELECT latest_last - latest_first + 1 FROM snowflake_registry.held_ranges WHERE name = 'public.r7' AND latest_first > 151};
-$registry->poll_query_until('postgres', "SELECT EXISTS ($reserve)") or die 'no reserve is granted';
-$server->poll_query_until('postgres', sprintf(q{SELECT held > %s FROM _snowflake_range_statistics('r7')}, asked($reserve))) or die 'no reserve';
+wait_until_true($registry, "SELECT EXISTS ($reserve)", 'no reserve is granted');
+wait_until_true($server, sprintf(q{SELECT held > %s FROM _snowflake_range_statistics('r7')}, asked($reserve)), 'no reserve');
 ($waits) = start_queries($server, 'ALTER SEQUENCE r7 NO MINVALUE');
-$server->poll_query_until('postgres', q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}) or die 'does not wait';
+wait_until_true($server, q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}, 'does not wait');
 $altering->query_safe(q{DISCARD SEQUENCES; SELECT setval('r7', 5000); COMMIT});
 $altering->quit;
 finish_queries($waits);
 $server->restart;
-$server->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('r7', 'local')});
-cmp_ok($server->safe_psql('postgres', q{SELECT nextval('r7')}), '>', 5000, 'a floor remains in the file, too');
+sql($server, q{SELECT snowflake_set_sequence_kind('r7', 'local')});
+cmp_ok(sql($server, q{SELECT nextval('r7')}), '>', 5000, 'a floor remains in the file, too');
 delete $new_file{r7};
 foreach my $sequence (sort keys %new_file)
 {
-	$server->safe_psql('postgres', "$new_file{$sequence}; SELECT snowflake_set_sequence_kind('$sequence', 'local')");
-	cmp_ok($server->safe_psql('postgres', "SELECT nextval('$sequence')"), '>', 150, "$new_file{$sequence}: numbers continue");
+	sql($server, "$new_file{$sequence}; SELECT snowflake_set_sequence_kind('$sequence', 'local')");
+	cmp_ok(sql($server, "SELECT nextval('$sequence')"), '>', 150, "$new_file{$sequence}: numbers continue");
 }
 
 # ALTER SEQUENCE reads no files of other sequences, which other transactions can remove meanwhile.
-$server->safe_psql('postgres', q{CREATE SEQUENCE removed; CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind(s, 'range') FROM unnest('{removed,altered}'::regclass[]) s});
-my $file = $server->data_dir . '/' . $server->safe_psql('postgres', q{SELECT pg_relation_filepath('removed')});
+sql($server, q{CREATE SEQUENCE removed; CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind(s, 'range') FROM unnest('{removed,altered}'::regclass[]) s});
+my $file = $server->data_dir . '/' . sql($server, q{SELECT pg_relation_filepath('removed')});
 $server->stop;
 truncate $file, 0 or die "truncate: $!";
 $server->start;
@@ -337,18 +335,18 @@ $server->stop;
 # A floor that waited for a server is asked for again after the registry had a problem.
 my $gone = new_server('gone', registry_conf($registry), "snowflake.server_name = 'gone'");
 $server = new_server('again', registry_conf($registry), "snowflake.server_name = 'again'", "snowflake.grant_timeout = '3s'");
-$_->safe_psql('postgres', q{CREATE SEQUENCE again; SELECT snowflake_set_sequence_kind('again', 'range'); SELECT nextval('again')})
+sql($_, q{CREATE SEQUENCE again; SELECT snowflake_set_sequence_kind('again', 'range'); SELECT nextval('again')})
   foreach $gone, $server;
 $gone->stop('immediate');
-like(sql_error($server, q{SELECT setval('again', 5000)}), qr/other servers can still return numbers/, 'a floor waits for a server');
+sql_fails($server, q{SELECT setval('again', 5000)}, qr/other servers can still return numbers/, 'a floor waits for a server');
 asked(q{SELECT snowflake_registry.stop_ranges('test')});
-like(sql_error($server, q{SELECT nextval('again')}), qr/the registry refuses numbers of sequence "again"/, '... and the registry grants nothing');
+sql_fails($server, q{SELECT nextval('again')}, qr/the registry refuses numbers of sequence "again"/, '... and the registry grants nothing');
 $calls = "SELECT calls FROM snowflake_registry.range_clients WHERE server_name = 'again'";
 $before = asked($calls);
 wait_until('the call after that', sub { return asked($calls) > $before; });
 asked(q{UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE server_name = 'gone';
 	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(1)});
-is($server->safe_psql('postgres', q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
+is(sql($server, q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
 $server->stop;
 
 $registry->stop;

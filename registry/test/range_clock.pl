@@ -6,9 +6,9 @@ use SnowflakeTest;
 use constant DAY => 86400;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 my $server = new_server_with_clock('server', registry_conf($registry), "snowflake.grant_timeout = '2s'");
-$server->safe_psql('postgres', q{
+sql($server, q{
 	CREATE SEQUENCE s;
 	SELECT snowflake_set_sequence_kind('s', 'range')});
 
@@ -17,12 +17,12 @@ my $many = q{SELECT count(nextval('s')) FROM generate_series(1, 1000000)};
 
 # The registry refuses when the clock is a day ahead, and then it is right.
 set_clock($server, DAY);
-$server->safe_psql('postgres', q{SELECT nextval('s')});
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a test')});
-like(sql_error($server, $many), qr/ERROR:  55000: the registry refuses numbers of sequence "s"/, 'the registry refuses');
+sql($server, q{SELECT nextval('s')});
+sql($registry, q{SELECT snowflake_registry.stop_ranges('a test')});
+sql_fails($server, $many, qr/ERROR:  55000: the registry refuses numbers of sequence "s"/, 'the registry refuses');
 set_clock($server, 0);
-$registry->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
-ok($server->poll_query_until('postgres', q{SELECT count(nextval('s')) = 1000 FROM generate_series(1, 1000)}),
+sql($registry, 'SELECT snowflake_registry.resume_ranges(1)');
+becomes_true($server, q{SELECT count(nextval('s')) = 1000 FROM generate_series(1, 1000)},
 	'after a refusal, and the clock set back by a day, the server asks again');
 
 # The clock is set back while a call waits, for long enough to be seen.
@@ -31,10 +31,8 @@ $registry->stop;
 my $offset = -s $server->logfile;
 my $start = time;
 my ($waiting) = start_queries($server, $many);
-ok($server->poll_query_until('postgres',
-	q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND wait_event = } . wait_event($server, 'SnowflakeRange')
-	  . q{ AND backend_type = 'client backend'}),
-	'a call waits for a range');
+becomes_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND wait_event = } . wait_event($server, 'SnowflakeRange')
+	  . q{ AND backend_type = 'client backend'}, 'a call waits for a range');
 set_clock($server, -DAY);
 ok(!$waiting->{run}->finish, 'the call fails');
 like($waiting->{err}, qr/ERROR:  no number of sequence "s" is granted to this server/, 'and says that there is no number');

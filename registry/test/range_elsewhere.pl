@@ -3,10 +3,10 @@
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.add_database('postgres')});
+sql($registry, q{SELECT snowflake_registry.add_database('postgres')});
 my ($a, $b) = map { new_server($_, registry_conf($registry), "snowflake.server_name = '$_'") } 'a', 'b';
 
-sub query { return $_[0]->safe_psql('postgres', $_[1]); }
+sub query { return sql($_[0], $_[1]); }
 
 my $problem = q{SELECT string_agg(sequence, ' ' ORDER BY sequence) FROM snowflake_sequences WHERE problem = 'local, but other servers are granted its numbers: call snowflake_set_sequence_kind()'};
 
@@ -65,7 +65,7 @@ foreach my $database ('sql_ascii', 'win1252')
 	$b->safe_psql($database, q{DELETE FROM pg_sequence WHERE seqrelid = 'dropped'::regclass});
 }
 query($registry, q{SELECT snowflake_registry.stop_ranges('a test')});
-ok($registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.server_name = 'b' AND c.reported = s.incarnation}),
+becomes_true($registry, q{SELECT count(*) = 1 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.server_name = 'b' AND c.reported = s.incarnation},
 	'neither names that are not UTF8 nor a sequence that is dropped meanwhile keep the report from being complete');
 
 done_testing();

@@ -7,13 +7,13 @@ use SnowflakeTest;
 use List::Util 'max';
 
 my $registry = new_registry('registry', '1, 100, new => true', 'wal_level = replica', 'max_wal_senders = 2');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,first,second}'::text[]) d");
+sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,first,second}'::text[]) d");
 my %servers = map {
 	$_ => new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '30s'")
 } 'a', 'b', 'away';
 foreach my $server (@servers{qw(a b away)})
 {
-	$server->safe_psql('postgres', q{
+	sql($server, q{
 		CREATE TABLE t (id serial PRIMARY KEY);
 		SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
 }
@@ -29,7 +29,7 @@ sub insert_rows
 	foreach my $name (@names)
 	{
 		$twice += grep { $seen{$_}++ }
-		  split /\n/, $servers{$name}->safe_psql('postgres', "INSERT INTO t SELECT FROM generate_series(1, $count) RETURNING id");
+		  split /\n/, sql($servers{$name}, "INSERT INTO t SELECT FROM generate_series(1, $count) RETURNING id");
 	}
 	return $twice;
 }
@@ -51,10 +51,10 @@ sub wait_for_reports
 {
 	my ($count) = @_;
 
-	$registry->poll_query_until('postgres', qq{
+	wait_until_true($registry, qq{
 		SELECT count(DISTINCT c.directory) = $count
-		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation})
-	  or die "not $count reports";
+		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation},
+		"not $count reports");
 	return;
 }
 
@@ -84,11 +84,11 @@ $servers{b}->restart;
 my $greatest = max(keys %seen);
 
 restore('restored', $original);
-$registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state') or die 'not stopped';
-like($registry->safe_psql('postgres', 'SELECT stopped FROM snowflake_registry.range_state'),
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
+like(sql($registry, 'SELECT stopped FROM snowflake_registry.range_state'),
 	qr/^it lost commits: server ".*" has a receipt of a call that it does not know$/, 'a server proves that commits were lost');
 wait_for_reports(2);
-is($registry->safe_psql('postgres', "SELECT max(granted) >= $greatest, count(*) FILTER (WHERE server_name = 'b') FROM snowflake_registry.range_evidence WHERE name = 'public.t_id_seq' AND server_name IN ('a', 'b')"),
+is(sql($registry, "SELECT max(granted) >= $greatest, count(*) FILTER (WHERE server_name = 'b') FROM snowflake_registry.range_evidence WHERE name = 'public.t_id_seq' AND server_name IN ('a', 'b')"),
 	't|1', 'servers report what they were granted, used since their start or not');
 like(resume_error('0, 2'), qr/ERROR:  55000: .*\nDETAIL:  Servers that have reported all that they know: a, b\. Servers that have not: away \(last call 20.*\)\./,
 	'none are to be skipped: a server is away');
@@ -96,55 +96,55 @@ $servers{away}->start;
 wait_for_reports(3);
 like(resume_error('0'), qr/ERROR:  55000: /, '... the administrator does not say how many servers there are');
 like(resume_error('0, 4'), qr/ERROR:  55000: /, '... there are more');
-$registry->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0, 3)');
+sql($registry, 'SELECT snowflake_registry.resume_ranges(0, 3)');
 wait_for_numbers('a', 'b', 'away');
 is(insert_rows(250, 'a', 'b', 'away', 'b', 'a'), 0, 'after all have reported, no number is given out twice');
-is($registry->safe_psql('postgres', "SELECT next - granted < 20000 FROM snowflake_registry.range_sequences WHERE name = 'public.t_id_seq'"),
+is(sql($registry, "SELECT next - granted < 20000 FROM snowflake_registry.range_sequences WHERE name = 'public.t_id_seq'"),
 	't', '... and none are skipped');
 
 # A sequence that no column uses: a server that was started again does not know what it was
 # granted.
-$_->safe_psql('postgres', "CREATE SEQUENCE alone AS integer; SELECT snowflake_set_sequence_kind('alone', 'range')") foreach @servers{qw(a b)};
-$servers{$_}->safe_psql('postgres', 'CREATE SEQUENCE lost AS integer; SELECT setval(\'lost\', ' . ($_ eq 'b' ? 3000 : 1) . ')') foreach qw(a b);
+sql($_, "CREATE SEQUENCE alone AS integer; SELECT snowflake_set_sequence_kind('alone', 'range')") foreach @servers{qw(a b)};
+sql($servers{$_}, 'CREATE SEQUENCE lost AS integer; SELECT setval(\'lost\', ' . ($_ eq 'b' ? 3000 : 1) . ')') foreach qw(a b);
 $registry->backup('morning');
 $original = $registry;
-my @numbers = split /\n/, $servers{b}->safe_psql('postgres', "SELECT nextval('alone') FROM generate_series(1, 250)");
-$_->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('lost', 'range')") foreach @servers{qw(a b)};
-my $lost = $servers{b}->safe_psql('postgres', "SELECT max(nextval('lost')) FROM generate_series(1, 250)");
+my @numbers = split /\n/, sql($servers{b}, "SELECT nextval('alone') FROM generate_series(1, 250)");
+sql($_, "SELECT snowflake_set_sequence_kind('lost', 'range')") foreach @servers{qw(a b)};
+my $lost = sql($servers{b}, "SELECT max(nextval('lost')) FROM generate_series(1, 250)");
 $_->stop foreach @servers{qw(b away)};
 restore('again', $original);
 $servers{b}->start;
-$registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state') or die 'not stopped';
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
 wait_for_reports(2);
 like(resume_error('0, 2'), qr/ERROR:  55000: .*\nDETAIL:  .* It is not known what these sequences were granted, .*: .*public\.alone \(postgres\) of server b\b/,
 	'a sequence that no column uses has to be skipped');
 my ($skip) = resume_error('0, 2') =~ /HINT:  .*: snowflake_registry\.resume_ranges\((\d+)\)/;
 cmp_ok($skip, '>=', 1000, '... by as many numbers as the registry proposes');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)");
+sql($registry, "SELECT snowflake_registry.resume_ranges($skip)");
 wait_for_numbers('a', 'b');
 my %before = map { $_ => 1 } @numbers;
-is(scalar(grep { $before{$_} } split /\n/, $servers{a}->safe_psql('postgres', "SELECT nextval('alone') FROM generate_series(1, 350)")),
+is(scalar(grep { $before{$_} } split /\n/, sql($servers{a}, "SELECT nextval('alone') FROM generate_series(1, 350)")),
 	0, 'then none of its numbers is given out twice');
-cmp_ok($servers{a}->safe_psql('postgres', "SELECT nextval('lost')"), '>', $lost,
+cmp_ok(sql($servers{a}, "SELECT nextval('lost')"), '>', $lost,
 	'... nor of one that the registry does not have, whichever server is the first to need some');
 
 # A database that was added after the backup
 $registry->backup('morning');
 $original = $registry;
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('later')");
+sql($registry, "SELECT snowflake_registry.add_database('later')");
 my %numbers;
 foreach my $name (qw(a b))
 {
-	$servers{$name}->safe_psql('postgres', 'CREATE DATABASE later');
+	sql($servers{$name}, 'CREATE DATABASE later');
 	$servers{$name}->safe_psql('later', q{CREATE EXTENSION snowflake; CREATE TABLE t (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
 	$numbers{$_}++ foreach split /\n/, $servers{$name}->safe_psql('later', 'INSERT INTO t SELECT FROM generate_series(1, 250) RETURNING id');
 }
 $_->stop foreach @servers{qw(a b)};
 restore('later', $original);
 $_->start foreach @servers{qw(a b)};
-$registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state') or die 'not stopped';
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
 wait_for_reports(2);
-$registry->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip); SELECT snowflake_registry.add_database('later')");
+sql($registry, "SELECT snowflake_registry.resume_ranges($skip); SELECT snowflake_registry.add_database('later')");
 wait_for_numbers('a', 'b');
 foreach my $server (@servers{qw(a b)})
 {
@@ -158,12 +158,12 @@ is(insert_rows(250, 'a'), 0, 'servers go on');
 $servers{away}->start;
 wait_for_numbers('away');
 is(insert_rows(250, 'away', 'a', 'b'), 0, 'a server that was away does, too, after it has reported');
-is($registry->safe_psql('postgres', 'SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and nothing stops');
+is(sql($registry, 'SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and nothing stops');
 
 # A database is put into another group.
 foreach my $database ('first', 'second')
 {
-	$servers{a}->safe_psql('postgres', "CREATE DATABASE $database");
+	sql($servers{a}, "CREATE DATABASE $database");
 	$servers{a}->safe_psql($database, q{
 		CREATE EXTENSION snowflake;
 		CREATE TABLE t (id serial PRIMARY KEY);
@@ -172,13 +172,13 @@ foreach my $database ('first', 'second')
 my $insert = 'INSERT INTO t DEFAULT VALUES RETURNING id';
 my $greatest = $servers{a}->safe_psql('first', 'INSERT INTO t SELECT FROM generate_series(1, 500); SELECT max(id) FROM t');
 $servers{a}->safe_psql('second', $insert);
-is($registry->safe_psql('postgres', "SELECT snowflake_registry.remove_database('first'); SELECT snowflake_registry.add_database('first', shared_as => 'second')"),
+is(sql($registry, "SELECT snowflake_registry.remove_database('first'); SELECT snowflake_registry.add_database('first', shared_as => 'second')"),
 	"t\na", 'a database is put into another group: the server that holds lower numbers is named');
-$registry->poll_query_until('postgres', q{SELECT count(*) = 0 FROM snowflake_registry.range_holders WHERE waiting_floor IS NOT NULL}) or die 'a floor is not heard of';
+wait_until_true($registry, q{SELECT count(*) = 0 FROM snowflake_registry.range_holders WHERE waiting_floor IS NOT NULL}, 'a floor is not heard of');
 cmp_ok($servers{a}->safe_psql($_, $insert), '>', $greatest, "... numbers of $_ continue above its own") foreach 'first', 'second';
 $servers{a}->restart;
 cmp_ok($servers{a}->safe_psql($_, $insert), '>', $greatest, '... also after a restart') foreach 'first', 'second';
-is($registry->safe_psql('postgres', 'SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and nothing stops');
+is(sql($registry, 'SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and nothing stops');
 
 $_->stop foreach values %servers, $registry;
 done_testing();

@@ -5,21 +5,21 @@ use List::Util qw(max);
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 
 my ($a, $b) = map {
 	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'", 'max_prepared_transactions = 1', "wal_writer_delay = '10s'");
 	$server
 } 'a', 'b';
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub asked { return sql($registry, $_[0]); }
 
 # A range sequence on both servers, each of which has a range of it.
 sub create_on_both
 {
 	my ($name) = @_;
 
-	$_->safe_psql('postgres', "CREATE SEQUENCE $name AS integer; SELECT snowflake_set_sequence_kind('$name', 'range'); SELECT nextval('$name')")
+	sql($_, "CREATE SEQUENCE $name AS integer; SELECT snowflake_set_sequence_kind('$name', 'range'); SELECT nextval('$name')")
 	  foreach $a, $b;
 	return;
 }
@@ -28,7 +28,7 @@ sub create_on_both
 create_on_both('dropped');
 create_on_both('localized');
 create_on_both('kept');
-$a->safe_psql('postgres', "DROP SEQUENCE dropped; SELECT snowflake_set_sequence_kind('localized', 'local')");
+sql($a, "DROP SEQUENCE dropped; SELECT snowflake_set_sequence_kind('localized', 'local')");
 foreach my $name ('dropped', 'localized')
 {
 	my $floor = asked("SELECT next + 1000 FROM snowflake_registry.sequences WHERE name = 'public.$name'");
@@ -36,68 +36,66 @@ foreach my $name ('dropped', 'localized')
 }
 
 # Nor does one that has no range at all.
-$a->safe_psql('postgres', 'DROP SEQUENCE kept');
+sql($a, 'DROP SEQUENCE kept');
 is(query($b, "SELECT setval('kept', 100000)"), 100000, 'nor for one that has no range of any sequence');
 unlike(slurp_file($a->logfile), qr/WARNING:  the registry grants no numbers/, 'no problem of these is logged');
 
 # A name is the same, whatever is set.
-$a->safe_psql('postgres', "SET quote_all_identifiers = on; CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
-$b->safe_psql('postgres', "CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
-isnt(
-	$a->safe_psql('postgres', "SELECT nextval('quoted')"),
-	$b->safe_psql('postgres', "SELECT nextval('quoted')"),
-	'quote_all_identifiers changes no name');
+sql($a, "SET quote_all_identifiers = on; CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
+sql($b, "CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
+isnt(sql($a, "SELECT nextval('quoted')"),
+	sql($b, "SELECT nextval('quoted')"), 'quote_all_identifiers changes no name');
 foreach my $name ('Upper', 'a"b', 'x y', 'select', '1a', 'a1_')
 {
 	my $quoted = '"' . $name =~ s/"/""/gr . '"';
 	my $is = $name =~ /^[a-z_][a-z0-9_]*$/ ? $name : $quoted;
 
-	$a->safe_psql('postgres', "CREATE SEQUENCE $quoted; SELECT snowflake_set_sequence_kind('$quoted', 'range')");
+	sql($a, "CREATE SEQUENCE $quoted; SELECT snowflake_set_sequence_kind('$quoted', 'range')");
 	is(asked("SELECT count(*) FROM snowflake_registry.sequences WHERE name = \$\$public.$is\$\$"), 1, "name $is");
 }
 
 # Rows that the transaction does not see are below the floor.
-$a->safe_psql('postgres', 'CREATE TABLE t (id serial)');
+sql($a, 'CREATE TABLE t (id serial)');
 my $session = $a->background_psql('postgres');
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
-$a->safe_psql('postgres', 'INSERT INTO t VALUES (500)');
+sql($a, 'INSERT INTO t VALUES (500)');
 $session->query_safe('INSERT INTO t VALUES (600)');
 $session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'range')");
 $session->query_safe('COMMIT');
 $session->quit;
-is($a->safe_psql('postgres', "SELECT nextval('t_id_seq')"), 601, 'the floor is above rows of the transaction');
+is(sql($a, "SELECT nextval('t_id_seq')"), 601, 'the floor is above rows of the transaction');
 $session = $a->background_psql('postgres');
 $session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
-$a->safe_psql('postgres', 'INSERT INTO t VALUES (5000)');
+sql($a, 'INSERT INTO t VALUES (5000)');
 $session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'range')");
 $session->query_safe('COMMIT');
 $session->quit;
-is($a->safe_psql('postgres', "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
+is(sql($a, "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
 
 # Local numbers are above those that were granted, whatever was done meanwhile.
 foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5', 'ALTER SEQUENCE n RESTART', 'TRUNCATE n_table RESTART IDENTITY')
 {
-	$a->safe_psql('postgres', "CREATE SEQUENCE n; CREATE TABLE n_table (); ALTER TABLE n_table ADD id bigint DEFAULT nextval('n'); ALTER SEQUENCE n OWNED BY n_table.id");
-	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('n', 'range')");
-	my $last = $a->safe_psql('postgres', "SELECT nextval('n')");
-	$a->safe_psql('postgres', $statement);
-	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('n', 'local')");
-	cmp_ok($a->safe_psql('postgres', "SELECT nextval('n')"), '>', $last, "local numbers are above those before $statement");
-	$a->safe_psql('postgres', 'DROP TABLE n_table');
+	sql($a, "CREATE SEQUENCE n; CREATE TABLE n_table (); ALTER TABLE n_table ADD id bigint DEFAULT nextval('n'); ALTER SEQUENCE n OWNED BY n_table.id");
+	sql($a, "SELECT snowflake_set_sequence_kind('n', 'range')");
+	my $last = sql($a, "SELECT nextval('n')");
+	sql($a, $statement);
+	sql($a, "SELECT snowflake_set_sequence_kind('n', 'local')");
+	cmp_ok(sql($a, "SELECT nextval('n')"), '>', $last, "local numbers are above those before $statement");
+	sql($a, 'DROP TABLE n_table');
 }
 
 # A row at the end of the type, which somebody added, exhausts nothing.
-$a->safe_psql('postgres', 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
-$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
-is($a->safe_psql('postgres', "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
-$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
-is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
+sql($a, 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
+sql($a, "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
+is(sql($a, "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
+sql($a, "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
+is(sql($a, "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
 
 # But if it is the last number of the sequence, it is not given out again.
-$a->safe_psql('postgres', "CREATE TABLE full_type (id smallserial); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'range')");
-$a->safe_psql('postgres', "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
-like(sql_error($a, "SELECT nextval('full_type_id_seq')"), qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
+sql($a, "CREATE TABLE full_type (id smallserial); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'range')");
+sql($a, "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
+sql_fails($a, "SELECT nextval('full_type_id_seq')", qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
 # A rollback of what gives a sequence another file takes nothing away.
 my %statements = (
@@ -110,77 +108,76 @@ my %statements = (
 	'ROLLBACK after ROLLBACK TO' => 'BEGIN; ALTER; SAVEPOINT x; NEXTVAL; ROLLBACK TO x; NEXTVAL; ROLLBACK',
 	'ROLLBACK PREPARED' => q{BEGIN; ALTER; NEXTVAL; PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'});
 my %number_of;
-$a->safe_psql('postgres', 'CREATE TABLE rolled_table ()');
+sql($a, 'CREATE TABLE rolled_table ()');
 foreach my $statement (sort keys %statements)
 {
 	my $name = lc $statement =~ s/ /_/gr;
 	my $sql = $statements{$statement} =~ s/ALTER/ALTER SEQUENCE $name NO MINVALUE/gr =~ s/NEXTVAL/SELECT nextval('$name')/gr;
 
-	$a->safe_psql('postgres',
-		"CREATE SEQUENCE $name; ALTER TABLE rolled_table ADD $name bigint; ALTER SEQUENCE $name OWNED BY rolled_table.$name");
-	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$name', 'range')");
-	my @rolled_back = split /\n/, $a->safe_psql('postgres', $sql);
-	$number_of{$name} = $a->safe_psql('postgres', "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
+	sql($a, "CREATE SEQUENCE $name; ALTER TABLE rolled_table ADD $name bigint; ALTER SEQUENCE $name OWNED BY rolled_table.$name");
+	sql($a, "SELECT snowflake_set_sequence_kind('$name', 'range')");
+	my @rolled_back = split /\n/, sql($a, $sql);
+	$number_of{$name} = sql($a, "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
 	cmp_ok($number_of{$name}, '>', $rolled_back[-1], "numbers continue after $statement");
 }
 
 # What sets the position unseen
-$a->safe_psql('postgres', "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
-$a->safe_psql('postgres', "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence_kind('unseen', 'range')");
-$a->safe_psql('postgres', "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
-$number_of{unseen} = $a->safe_psql('postgres', "SELECT nextval('unseen')");
+sql($a, "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
+sql($a, "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence_kind('unseen', 'range')");
+sql($a, "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
+$number_of{unseen} = sql($a, "SELECT nextval('unseen')");
 is($number_of{unseen}, 2, 'the position of a range sequence is not where its numbers are');
 
 # A sequence that was renamed shares its numbers with one that has the former name.
 foreach my $name ('former', 'renamed')
 {
-	$a->safe_psql('postgres', "CREATE SEQUENCE former; SELECT snowflake_set_sequence_kind('former', 'range'); SELECT nextval('former')");
-	$a->safe_psql('postgres', 'ALTER SEQUENCE former RENAME TO renamed') if $name eq 'former';
+	sql($a, "CREATE SEQUENCE former; SELECT snowflake_set_sequence_kind('former', 'range'); SELECT nextval('former')");
+	sql($a, 'ALTER SEQUENCE former RENAME TO renamed') if $name eq 'former';
 }
-my @shared = map { split /\n/, $a->safe_psql('postgres', "SELECT nextval('$_') FROM generate_series(1, 150)") } ('former', 'renamed') x 3;
+my @shared = map { split /\n/, sql($a, "SELECT nextval('$_') FROM generate_series(1, 150)") } ('former', 'renamed') x 3;
 is(scalar(keys %{ { map { $_ => 1 } @shared } }), 900, 'two sequences of one name have numbers of their own');
 $number_of{$_} = max(@shared) foreach 'former', 'renamed';
 
-$a->safe_psql('postgres', 'DELETE FROM rolled_table');
+sql($a, 'DELETE FROM rolled_table');
 
 # A number that a client has is not returned again after a crash, although no row has it.
-$a->safe_psql('postgres', "CREATE SEQUENCE client; SELECT snowflake_set_sequence_kind('client', 'range')");
-$number_of{client} = $a->safe_psql('postgres', "SELECT nextval('client')");
+sql($a, "CREATE SEQUENCE client; SELECT snowflake_set_sequence_kind('client', 'range')");
+$number_of{client} = sql($a, "SELECT nextval('client')");
 
 # Nor one of a range that a transaction began which has not ended.
-$a->safe_psql('postgres', "CREATE SEQUENCE begun; SELECT snowflake_set_sequence_kind('begun', 'range')");
+sql($a, "CREATE SEQUENCE begun; SELECT snowflake_set_sequence_kind('begun', 'range')");
 my $unended = $a->background_psql('postgres');
 $unended->query_safe("BEGIN; SELECT nextval('begun')");
-$number_of{begun} = $a->safe_psql('postgres', "SELECT nextval('begun')");
+$number_of{begun} = sql($a, "SELECT nextval('begun')");
 
 # Nor one of a sequence whose position was set by C code, which does not pass setval().
-$a->safe_psql('postgres', q{
+sql($a, q{
 	CREATE FUNCTION set_by_c(regclass, bigint) RETURNS bigint LANGUAGE internal STRICT AS 'setval_oid';
 	CREATE SEQUENCE moved; SELECT snowflake_set_sequence_kind('moved', 'range')});
 my $pooled = $a->background_psql('postgres');
 $pooled->query_safe("SELECT nextval('moved')");
-$a->safe_psql('postgres', "SELECT set_by_c('moved', 5)");
+sql($a, "SELECT set_by_c('moved', 5)");
 $number_of{moved} = $pooled->query_safe("SELECT max(nextval('moved')) FROM generate_series(1, 300)");
 $a->stop('immediate');
 $a->start;
 foreach my $name (sort keys %number_of)
 {
-	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$name', 'local')");
-	cmp_ok($a->safe_psql('postgres', "SELECT nextval('$name')"), '>', $number_of{$name}, "after a crash, the local sequence $name continues above its numbers");
+	sql($a, "SELECT snowflake_set_sequence_kind('$name', 'local')");
+	cmp_ok(sql($a, "SELECT nextval('$name')"), '>', $number_of{$name}, "after a crash, the local sequence $name continues above its numbers");
 }
-$a->safe_psql('postgres', "CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind('altered', 'range')");
-is($a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE altered NO MINVALUE; SELECT nextval('altered'); SAVEPOINT x; SELECT nextval('altered'); RELEASE x; COMMIT; SELECT nextval('altered')"),
+sql($a, "CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind('altered', 'range')");
+is(sql($a, "BEGIN; ALTER SEQUENCE altered NO MINVALUE; SELECT nextval('altered'); SAVEPOINT x; SELECT nextval('altered'); RELEASE x; COMMIT; SELECT nextval('altered')"),
 	"1\n2\n3", 'COMMIT keeps the range');
 
 # Without a crash, that holds for numbers that were rolled back, too.
-$a->safe_psql('postgres', "CREATE SEQUENCE rolled; SELECT snowflake_set_sequence_kind('rolled', 'range')");
-my $number = $a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
-$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('rolled', 'local')");
-cmp_ok($a->safe_psql('postgres', "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
+sql($a, "CREATE SEQUENCE rolled; SELECT snowflake_set_sequence_kind('rolled', 'range')");
+my $number = sql($a, "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
+sql($a, "SELECT snowflake_set_sequence_kind('rolled', 'local')");
+cmp_ok(sql($a, "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
 
 # A new file waits for no other server.
 create_on_both('persistent');
-$a->safe_psql('postgres', q{SELECT count(nextval('persistent')) FROM generate_series(1, 300)});
+sql($a, q{SELECT count(nextval('persistent')) FROM generate_series(1, 300)});
 $b->stop('immediate');
 foreach my $persistence ('UNLOGGED', 'LOGGED')
 {
@@ -191,26 +188,26 @@ $b->start;
 # What a transaction was granted of another name, and rolled back, is no proof of a loss.
 foreach my $last ('ROLLBACK; ALTER SEQUENCE tried RENAME TO tried_again', 'ROLLBACK')
 {
-	$a->safe_psql('postgres', "CREATE SEQUENCE tried; BEGIN; SELECT snowflake_set_sequence_kind('tried', 'range', 'public.other_name'); SELECT count(nextval('tried')) FROM generate_series(1, 300); $last");
+	sql($a, "CREATE SEQUENCE tried; BEGIN; SELECT snowflake_set_sequence_kind('tried', 'range', 'public.other_name'); SELECT count(nextval('tried')) FROM generate_series(1, 300); $last");
 	my $tried = $last =~ /tried_again/ ? 'tried_again' : 'tried';
-	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$tried', 'range')");
+	sql($a, "SELECT snowflake_set_sequence_kind('$tried', 'range')");
 	is(query($a, "ALTER SEQUENCE $tried NO MINVALUE; SELECT nextval('$tried')"), 1, "numbers of $tried begin, and the registry does not stop");
 }
 
 # A database gets the name of another one, which was renamed.
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
+sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
 sub create_named
 {
 	my ($name) = @_;
 
-	$a->safe_psql('postgres', "CREATE DATABASE $name");
+	sql($a, "CREATE DATABASE $name");
 	$a->safe_psql($name, q{
 		CREATE EXTENSION snowflake; CREATE SEQUENCE s;
 		SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
 	return;
 }
 create_named('first_name');
-$a->safe_psql('postgres', 'ALTER DATABASE first_name RENAME TO second_name');
+sql($a, 'ALTER DATABASE first_name RENAME TO second_name');
 create_named('first_name');
 my $calls = "SELECT sum(calls) FROM snowflake_registry.range_clients WHERE server_name = 'a'";
 my $called = asked($calls);
@@ -226,8 +223,7 @@ $call->query_safe(
 	q{SELECT * FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 0, 'x', '{other}', '{public.s}', '{1000}', '{10}', '{1}', '{NULL}', '{NULL}')});
 foreach my $change ("add_database('other')", "remove_database('postgres')")
 {
-	like(
-		sql_error($registry, "SET lock_timeout = '1s'; SELECT snowflake_registry.$change"),
+	sql_fails($registry, "SET lock_timeout = '1s'; SELECT snowflake_registry.$change",
 		qr/ERROR:  55P03: canceling statement due to lock timeout/, "$change waits for a call");
 }
 $call->quit;

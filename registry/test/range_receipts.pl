@@ -13,16 +13,15 @@ use SnowflakeTest;
 use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,a,closed}'::text[]) d");
-my $setting = $registry->safe_psql('postgres',
-	q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,a,closed}'::text[]) d");
+my $setting = sql($registry, q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
-sub receipt { return $_[0]->safe_psql('postgres', 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
+sub asked { return sql($registry, $_[0]); }
+sub receipt { return sql($_[0], 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
 
 # Without a replication origin for the receipt
 my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1", 'max_prepared_transactions = 3');
-$server->safe_psql('postgres', q{SELECT snowflake_nextval();
+sql($server, q{SELECT snowflake_nextval();
 	CREATE SEQUENCE s AS integer; CREATE TABLE t (id integer PRIMARY KEY DEFAULT nextval('s'))});
 is(receipt($server), '', 'a server that was granted no range has no receipt');
 my $error = sql_error($server, "SELECT snowflake_set_sequence_kind('s', 'range')");
@@ -30,14 +29,13 @@ like($error, qr/55000: no number of sequence "s" is granted to this server\nDETA
 	'without a replication origin for the receipt, no answer is used, and the error says why');
 like(slurp_file($server->logfile), qr/WARNING:  could not call the registry of sequence ranges\n.*DETAIL:  no replication origin is free for the receipt of the registry; /,
 	'and so does the log');
-$server->append_conf('postgresql.conf', "$setting = 4");
-$server->restart;
-$server->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('s', 'range'); INSERT INTO t SELECT FROM generate_series(1, 250)");
+restart_with($server, "$setting = 4");
+sql($server, "SELECT snowflake_set_sequence_kind('s', 'range'); INSERT INTO t SELECT FROM generate_series(1, 250)");
 my $receipt = receipt($server);
 isnt($receipt, '', 'with one, the receipt of the last answer is there');
 
 # It changes with each answer, and is what a crash leaves.
-$server->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+sql($server, 'INSERT INTO t SELECT FROM generate_series(1, 450)');
 isnt(receipt($server), $receipt, 'the next answer has another one');
 $receipt = receipt($server);
 $server->stop('immediate');
@@ -47,16 +45,16 @@ is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'after a cra
 
 # A standby has it.
 my $standby = new_standby($server, 'standby');
-$server->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+sql($server, 'INSERT INTO t SELECT FROM generate_series(1, 450)');
 $server->wait_for_catchup($standby);
 is(receipt($standby), receipt($server), 'a standby has the receipt');
 $server->stop;
 $standby->promote;
-$standby->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+sql($standby, 'INSERT INTO t SELECT FROM generate_series(1, 450)');
 is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'promoted, it proves no loss');
 
 # Other databases, one of which takes no connections, and one that cannot be read.
-$standby->safe_psql('postgres', "CREATE DATABASE $_") foreach 'a', 'closed', 'broken', 'invalid';
+sql($standby, "CREATE DATABASE $_") foreach 'a', 'closed', 'broken', 'invalid';
 foreach my $database ('a', 'closed')
 {
 	$standby->safe_psql($database, q{CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -64,13 +62,12 @@ foreach my $database ('a', 'closed')
 		CREATE SEQUENCE alone AS integer; SELECT nextval('alone');
 		CREATE TABLE u (id serial PRIMARY KEY); INSERT INTO u SELECT FROM generate_series(1, 220)});
 }
-$standby->safe_psql('postgres', q{UPDATE pg_database SET datallowconn = false WHERE datname = 'closed'});
+sql($standby, q{UPDATE pg_database SET datallowconn = false WHERE datname = 'closed'});
 
 # One process after the other reads them, in one slot.
-$standby->append_conf('postgresql.conf', 'max_worker_processes = '
-	  . $standby->safe_psql('postgres', q{SELECT 1 + count(*) FROM pg_stat_activity WHERE backend_type ~ '^(?:snowflake|logical replication launcher)'}));
-$standby->restart;
-wait_until('numbers after the start', sub { $standby->safe_psql('postgres', q{SELECT count(*) FROM snowflake_sequences WHERE numbers_held > 0}) });
+restart_with($standby, 'max_worker_processes = '
+	  . sql($standby, q{SELECT 1 + count(*) FROM pg_stat_activity WHERE backend_type ~ '^(?:snowflake|logical replication launcher)'}));
+wait_until('numbers after the start', sub { sql($standby, q{SELECT count(*) FROM snowflake_sequences WHERE numbers_held > 0}) });
 
 # A trigger of whoever owns a table must not be run by the worker, nor a function of an index, which could
 # also keep it; and no setting ends it.
@@ -105,33 +102,33 @@ unlike(slurp_file($standby->logfile), qr/WARNING:  as /, 'no code of a table run
 unlike(slurp_file($standby->logfile), qr/could not find out which numbers/, 'all databases were read');
 asked('SELECT snowflake_registry.resume_ranges(0, servers => count(DISTINCT server_name)::int) FROM snowflake_registry.range_evidence');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 2000)') == 0 });
-is($standby->safe_psql('postgres', 'SELECT count(DISTINCT id) = count(*) FROM t'), 't', 'then numbers go on');
+is(sql($standby, 'SELECT count(DISTINCT id) = count(*) FROM t'), 't', 'then numbers go on');
 
 # One that cannot be read, and one of which DROP DATABASE was interrupted.
-$standby->safe_psql('postgres', q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'invalid'});
-my $version = $standby->data_dir . '/base/' . $standby->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'broken'}) . '/PG_VERSION';
+sql($standby, q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'invalid'});
+my $version = $standby->data_dir . '/base/' . sql($standby, q{SELECT oid FROM pg_database WHERE datname = 'broken'}) . '/PG_VERSION';
 rename $version, "$version.away" or die;
 asked(q{SELECT snowflake_registry.stop_ranges('a test')});
 ok($standby->wait_for_log(qr/WARNING:  could not find out which numbers of sequences database "broken" has\n/), 'a database that cannot be read is named');
 ok($standby->wait_for_log(qr/reported to the registry.*reported to the registry/s), 'the rest is reported');
-like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)'), qr/ERROR:  55000: /, 'but the report is not complete');
+sql_fails($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)', qr/ERROR:  55000: /, 'but the report is not complete');
 unlike(slurp_file($standby->logfile), qr/database "invalid"/, '... and one that nobody can connect to is left out');
 rename "$version.away", $version or die;
 
 # What a prepared transaction has, or somebody keeps locked, is not all known.  One who keeps many
 # locked does not delay the others.  Templates are read, too.
-$standby->safe_psql('postgres', 'DROP DATABASE broken');
+sql($standby, 'DROP DATABASE broken');
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
-$standby->safe_psql('postgres', q{
+sql($standby, q{
 	CREATE TABLE prepared (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('prepared_id_seq', 'range'); INSERT INTO prepared DEFAULT VALUES;
 	CREATE TABLE locked (id serial PRIMARY KEY); INSERT INTO locked SELECT FROM generate_series(1, 7); SELECT snowflake_set_sequence_kind('locked_id_seq', 'range'); INSERT INTO locked DEFAULT VALUES});
-$standby->safe_psql('postgres', q{BEGIN; INSERT INTO prepared SELECT FROM generate_series(1, 50); PREPARE TRANSACTION 'rows'});
-$standby->safe_psql('postgres', q{BEGIN; DROP TABLE locked; PREPARE TRANSACTION 'drop'});
+sql($standby, q{BEGIN; INSERT INTO prepared SELECT FROM generate_series(1, 50); PREPARE TRANSACTION 'rows'});
+sql($standby, q{BEGIN; DROP TABLE locked; PREPARE TRANSACTION 'drop'});
 $standby->safe_psql('a', q{SET ROLE mallory; SET snowflake.default_sequence_kind = 'range';
 	DO $$BEGIN FOR i IN 1..20 LOOP EXECUTE format('CREATE TABLE mallory.m%s (id serial)', i); END LOOP; END$$;
 	BEGIN; DO $$BEGIN FOR i IN 1..20 LOOP EXECUTE format('LOCK TABLE mallory.m%s', i); END LOOP; END$$; PREPARE TRANSACTION 'locks'});
-$standby->safe_psql('postgres', q{UPDATE pg_database SET datistemplate = true WHERE datname = 'closed'});
+sql($standby, q{UPDATE pg_database SET datistemplate = true WHERE datname = 'closed'});
 asked(q{SELECT snowflake_registry.stop_ranges('a test')});
 my $begun = time;
 $standby->restart;
@@ -143,20 +140,19 @@ like($evidence, qr/\ba\.public\.u_id_seq=\d{3}(?!\d|\?)/, '... others are read')
 like($evidence, qr/\bpostgres\.public\.prepared_id_seq=1\?/, 'a prepared transaction may have greater numbers');
 like($evidence, qr/\bpostgres\.public\.locked_id_seq=7\?/, 'and a sequence that is locked greater ones than its position from before');
 like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no connections is read');
-$standby->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
+sql($standby, "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
 $standby->safe_psql('a', q{ROLLBACK PREPARED 'locks'});
 
 # A server that has told its registry of a floor tells another one, too.
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
-$standby->safe_psql('postgres', "SELECT setval('s', 20000)");
+sql($standby, "SELECT setval('s', 20000)");
 my $moved = new_registry('moved', '1, 100, new => true');
-$moved->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
-$standby->append_conf('postgresql.conf', registry_conf($moved));
-$standby->reload;
-$moved->poll_query_until('postgres', q{SELECT count(*) > 0 FROM snowflake_registry.range_clients WHERE reported IS NOT NULL}) or die 'no report';
+sql($moved, "SELECT snowflake_registry.add_database('postgres')");
+reload_with($standby, registry_conf($moved));
+wait_until_true($moved, q{SELECT count(*) > 0 FROM snowflake_registry.range_clients WHERE reported IS NOT NULL}, 'no report');
 my $second = new_server('second', registry_conf($moved), "snowflake.server_name = 'second'", "snowflake.grant_timeout = '20s'");
-$second->safe_psql('postgres', "CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')");
+sql($second, "CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')");
 is(sql_error($second, "SELECT setval('s', 15000)"), '', 'a server that has moved to another registry tells it of floors of which it has told the former one');
 
 $_->stop foreach $second, $standby, $registry, $moved;

@@ -4,7 +4,7 @@
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true', 'wal_level = replica', 'max_wal_senders = 2', 'wal_keep_size = 128MB');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '1 s')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '1 s')");
 my $a = new_server('a', registry_conf($registry), "snowflake.server_name = 'a'");
 my $b = new_server('b', registry_conf($registry), "snowflake.server_name = 'b'", 'snowflake.max_range_sequences = 1');
 my $insert = 'INSERT INTO t SELECT FROM generate_series(1, 10000) RETURNING id';
@@ -25,7 +25,7 @@ sub take
 	return note_numbers($out);
 }
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub asked { return sql($registry, $_[0]); }
 sub resume { return sql_error($registry, "SELECT FROM snowflake_registry.resume_ranges($_[0])"); }
 
 sub wait_for_reports
@@ -71,7 +71,7 @@ sub put_back
 
 	$node->init_from_backup($registry, $backup);
 	$node->start;
-	$node->safe_psql('postgres', "SELECT snowflake_registry.stop_ranges('files were put back')");
+	sql($node, "SELECT snowflake_registry.stop_ranges('files were put back')");
 	$node->stop;
 	replace_registry($node);
 	return;
@@ -90,7 +90,7 @@ sub stopped_standby
 
 foreach my $node ($a, $b)
 {
-	$node->safe_psql('postgres', q{CREATE TABLE t (id serial PRIMARY KEY); CREATE SEQUENCE alone AS integer;
+	sql($node, q{CREATE TABLE t (id serial PRIMARY KEY); CREATE SEQUENCE alone AS integer;
 		CREATE TABLE u (id serial PRIMARY KEY)});
 	is(take($node, "SELECT snowflake_set_sequence_kind('$_', 'range') \\g /dev/null\nSELECT '$_ ' || nextval('$_')"), 0, $node->name . " gets a number of $_")
 	  foreach 't_id_seq', 'alone';
@@ -122,9 +122,8 @@ is(resume(100000), '', 'numbers are skipped');
 is(take($a, $_), 0, '... and none is given out twice') foreach $alone, $insert;
 
 # The registry loses the first of two pages of a report.
-$b->append_conf('postgresql.conf', 'snowflake.max_range_sequences = 1000');
-$b->restart;
-$_->safe_psql('postgres', q{
+restart_with($b, 'snowflake.max_range_sequences = 1000');
+sql($_, q{
 	DROP SEQUENCE alone;
 	DO $$ BEGIN FOR i IN 1 .. 110 LOOP EXECUTE format('CREATE SEQUENCE m%s AS integer', i); END LOOP; END $$;
 	SELECT snowflake_set_sequence_kinds(array_agg(oid::regclass), 'range') FROM pg_class WHERE relname ~ '^m[0-9]'}) foreach $a, $b;
@@ -142,7 +141,7 @@ asked(q{
 		PERFORM snowflake_registry.note_page($1, $2, $3, $4, $5, $6, $7);
 	END $$;
 	SELECT snowflake_registry.stop_ranges('a test')});
-$registry->poll_query_until('postgres', "SELECT count(*) = 100 FROM snowflake_registry.range_evidence WHERE server_name = 'b'") or die 'no first page';
+wait_until_true($registry, "SELECT count(*) = 100 FROM snowflake_registry.range_evidence WHERE server_name = 'b'", 'no first page');
 put_back('many');
 wait_for_reports('a,b');
 is(asked("SELECT count(*) >= 110 FROM snowflake_registry.range_evidence WHERE server_name = 'b'"), 't', 'a report of which the registry lost a page is made again');

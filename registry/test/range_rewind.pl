@@ -5,11 +5,11 @@
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 my ($first, $other) = map { new_primary($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '60s'", 'wal_log_hints = on') } 'first', 'other';
 foreach my $node ($first, $other)
 {
-	$node->safe_psql('postgres', q{
+	sql($node, q{
 		CREATE SEQUENCE r AS integer; CREATE SEQUENCE s;
 		SELECT snowflake_set_sequence_kind('r', 'range'), snowflake_set_sequence_kind('s')});
 }
@@ -25,7 +25,7 @@ sub take
 
 	foreach my $node (@nodes)
 	{
-		$repeated += grep { $seen{$_}++ } split /\n/, $node->safe_psql('postgres', "SELECT nextval(s) FROM generate_series(1, 450), unnest('{r,s}'::regclass[]) s");
+		$repeated += grep { $seen{$_}++ } split /\n/, sql($node, "SELECT nextval(s) FROM generate_series(1, 450), unnest('{r,s}'::regclass[]) s");
 	}
 	is($repeated, 0, "$label: no number comes twice");
 	return;
@@ -35,9 +35,8 @@ sub cut_off
 {
 	my ($primary, $standby) = @_;
 
-	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
-	$standby->reload;
-	$primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_replication') or die 'not cut off';
+	reload_with($standby, "primary_conninfo = ''");
+	wait_until_true($primary, 'SELECT count(*) = 0 FROM pg_stat_replication', 'not cut off');
 	return;
 }
 
@@ -47,29 +46,29 @@ cut_off($first, $second);
 take('numbers that the standby does not know of', $first);
 $second->promote;
 take('the standby is promoted, and the old primary continues', $second, $first, $other, $second, $first);
-is($second->safe_psql('postgres', "SELECT setval('r', 50000)"), 50000, 'setval() reaches both');
+is(sql($second, "SELECT setval('r', 50000)"), 50000, 'setval() reaches both');
 take('after setval()', $first, $second, $other);
 
 # The old primary is rewound.
 $first->stop;
-$second->safe_psql('postgres', 'CHECKPOINT');
+sql($second, 'CHECKPOINT');
 command_ok([ 'pg_rewind', '-D', $first->data_dir, '--source-server', $second->connstr('postgres') ], 'the old primary is rewound');
 $first->append_conf('postgresql.conf', 'port = ' . $first->port . "\nsnowflake.server_name = 'first'\n" . setting('primary_conninfo', $second->connstr . ' application_name=first'));
 $first->set_standby_mode;
 $first->start;
 take('it is a standby', $second, $other);
 $second->wait_for_catchup('first');
-like(sql_error($first, "SELECT nextval('r')"), qr/25006: /, 'a rewound server is a standby');
-$second->safe_psql('postgres', "SELECT nextval('r')");
+sql_fails($first, "SELECT nextval('r')", qr/25006: /, 'a rewound server is a standby');
+sql($second, "SELECT nextval('r')");
 $second->stop('immediate');
 $first->promote;
 take('it is promoted again', $first, $other);
 $second->start;
 take('the other one is started beside it', $second, $first, $other, $second);
 
-$first->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('r', 'local')");
-my $number = $first->safe_psql('postgres', "SELECT nextval('r')");
+sql($first, "SELECT snowflake_set_sequence_kind('r', 'local')");
+my $number = sql($first, "SELECT nextval('r')");
 ok(!$seen{$number}, 'local, the sequence continues above its numbers');
-is($registry->safe_psql('postgres', 'SELECT count(stopped) FROM snowflake_registry.sequences'), 0, 'the registry saw no loss');
+is(sql($registry, 'SELECT count(stopped) FROM snowflake_registry.sequences'), 0, 'the registry saw no loss');
 $_->stop foreach $first, $second, $other, $registry;
 done_testing();

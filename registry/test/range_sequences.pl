@@ -5,7 +5,7 @@ use List::Util qw(max min);
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', qq{
+sql($registry, qq{
 	SELECT snowflake_registry.add_database('postgres');
 	SELECT snowflake_registry.add_database('restored')});
 
@@ -18,11 +18,11 @@ sub range_server
 	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
 		'restart_after_crash = on', 'max_prepared_transactions = 1', @conf);
 
-	$node->safe_psql('postgres', 'CREATE ROLE owner');
+	sql($node, 'CREATE ROLE owner');
 	return $node;
 }
 
-sub query { return $_[0]->safe_psql('postgres', $_[1]); }
+sub query { return sql($_[0], $_[1]); }
 
 # A table with a serial key of a type, whose sequence is of kind range, on both servers.
 sub create_table
@@ -76,9 +76,9 @@ is(query($a, 'BEGIN; SAVEPOINT s; INSERT INTO t DEFAULT VALUES RETURNING id; ROL
 is(query($a, q{SELECT nextval('t_id_seq'); SELECT currval('t_id_seq'), lastval()}), "6\n6|6", 'currval() and lastval()');
 is(query($a, q{BEGIN; INSERT INTO t DEFAULT VALUES; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'; SELECT max(id) FROM t}),
 	7, 'PREPARE TRANSACTION');
-like(sql_error($a, q{SELECT nextval('t_id_seq'); DISCARD SEQUENCES; SELECT currval('t_id_seq')}),
+sql_fails($a, q{SELECT nextval('t_id_seq'); DISCARD SEQUENCES; SELECT currval('t_id_seq')},
 	qr/55000: .*currval of sequence "t_id_seq" is not yet defined/, 'DISCARD SEQUENCES forgets the last number');
-like(sql_error($a, q{BEGIN READ ONLY; SELECT nextval('t_id_seq')}), qr/25006: .*nextval\(\)/, 'READ ONLY');
+sql_fails($a, q{BEGIN READ ONLY; SELECT nextval('t_id_seq')}, qr/25006: .*nextval\(\)/, 'READ ONLY');
 like(query($a, q{SELECT pg_get_serial_sequence('t', 'id')}), qr/t_id_seq/, 'the sequence is that of the column');
 $seen{t_id_seq}{$_} = 1 foreach 1 .. 8;
 take($_, 't_id_seq', 1000) foreach $a, $b, $a, $b;
@@ -95,7 +95,7 @@ query($_, q{SELECT snowflake_set_sequence_kind('used_id_seq', 'range')}) foreach
 cmp_ok(min(take($a, 'used_id_seq', 10), take($b, 'used_id_seq', 10)),
 	'>', 800, 'numbers are above the keys of all servers');
 # Numbers of b are granted, which a has heard of if this took long enough.
-like(sql_error($a, q{SELECT snowflake_set_sequence_kind('used_id_seq', 'local'); SELECT nextval('used_id_seq') > 800}),
+sql_fails($a, q{SELECT snowflake_set_sequence_kind('used_id_seq', 'local'); SELECT nextval('used_id_seq') > 800},
 	qr/^(?:[^\n]*WARNING:  01000: sequence "used_id_seq" is local, but other servers are granted its numbers\n(?!.*(?:WARNING|ERROR)).*)?$/s,
 	'a range sequence becomes local');
 my $local = query($a, q{SELECT nextval('used_id_seq')});
@@ -131,7 +131,7 @@ foreach my $case (
 	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE turns IS 'range'}, qr/22023: .*invalid label/, 'a label without a name' ],
 	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'range database=postgres name=public.u'}, qr/55000: .*is of kind "range" already/, 'another name by the label' ])
 {
-	like(sql_error($a, $case->[0]), $case->[1], "refused: $case->[2]");
+	sql_fails($a, $case->[0], $case->[1], "refused: $case->[2]");
 }
 query($a, q{SELECT snowflake_set_sequence_kind('turns', 'range')});
 is(query($a, q{SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'turns'::regclass}), 'f', 'CYCLE is switched off');
@@ -140,16 +140,16 @@ is(query($a, q{SELECT snowflake_set_sequence_kind('turns', 'local'); SELECT seqc
 
 # R8: whoever owns a sequence cannot take the numbers of another name.
 query($a, 'ALTER SEQUENCE owned OWNER TO owner; GRANT CREATE ON SCHEMA public TO owner');
-like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range', 'public.t_id_seq')}),
+sql_fails($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range', 'public.t_id_seq')},
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'an owner cannot take the numbers of another name');
-like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=postgres name=public.t_id_seq'}),
+sql_fails($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=postgres name=public.t_id_seq'},
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'nor with a label');
-$a->safe_psql('postgres', q{CREATE DATABASE other});
-like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'}),
+sql($a, q{CREATE DATABASE other});
+sql_fails($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'},
 	qr/42501: .*permission denied to use numbers of "public.owned" of database "other"/, 'nor continue above those of another database');
 query($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range')});
 is(registered('public.owned', 'count(*)'), 1, 'an owner can have its own name');
-like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'}),
+sql_fails($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'},
 	qr/42501: .*permission denied to use numbers of "public.owned" of database "other"/, '... and cannot say later that it is of another database');
 
 # A copy of the table that another session has, with its defaults.
@@ -180,7 +180,7 @@ $altering->query_safe(q{BEGIN; ALTER SEQUENCE other.w_seq INCREMENT 7});
 my ($seventh) = $altering->query_safe(q{SELECT nextval('other.w_seq')}) =~ /(\d+)/;
 my $waiting = $a->background_psql('postgres', on_error_die => 1);
 $waiting->query_until(qr/begun/, "\\echo begun\nSELECT 'next', nextval('other.w_seq'), nextval('other.w_seq');\n");
-ok($a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation'}),
+becomes_true($a, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation'},
 	'another session waits for the end of ALTER SEQUENCE');
 $altering->query_safe('ROLLBACK');
 my ($one, $two) = $waiting->query(q{SELECT 'done'}) =~ /next\|(\d+)\|(\d+)/;
@@ -241,7 +241,7 @@ foreach my $i (1 .. 4)
 is(keys %{ $seen{sm_id_seq} }, 24000, 'smallint: no number is given out twice');
 my $end = sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 32767 LOOP PERFORM nextval('sm_id_seq'); END LOOP; END $$});
 like($end, qr/2200H: .*nextval: reached maximum value of sequence "sm_id_seq" \(32767\)/, 'the end of the type is the error of the server');
-like(sql_error($a, q{SELECT nextval('sm_id_seq')}), qr/2200H/, 'also for the next call');
+sql_fails($a, q{SELECT nextval('sm_id_seq')}, qr/2200H/, 'also for the next call');
 
 # ... which can come earlier
 query($_, q{CREATE SEQUENCE lower; SELECT snowflake_set_sequence_kind('lower', 'range')}) foreach $a, $b;
@@ -251,9 +251,9 @@ is(sql_error($a, 'BEGIN; ALTER SEQUENCE lower MAXVALUE 5000; ROLLBACK'), '', 'a 
 take($a, 'lower', 100);
 query($a, 'ALTER SEQUENCE lower MAXVALUE 5000');
 query($b, 'ALTER SEQUENCE lower MAXVALUE 5000 RESTART');
-ok($a->poll_query_until('postgres', q{SELECT nextval('lower') > 300}), 'numbers continue below the new MAXVALUE');
+becomes_true($a, q{SELECT nextval('lower') > 300}, 'numbers continue below the new MAXVALUE');
 take($b, 'lower', 100);
-like(sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM nextval('lower'); END LOOP; END $$}),
+sql_fails($a, q{DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM nextval('lower'); END LOOP; END $$},
 	qr/2200H: .*nextval: reached maximum value of sequence "lower" \(5000\)/, '... until it');
 
 # A migration widens the column and its sequence, or makes the table again with another width.
@@ -267,15 +267,15 @@ take($_, 'wider_id_seq', 100) foreach $a, $b;
 is(registered('public.wider_id_seq', 'last'), 32767, 'the registry has the MAXVALUE of the first table');
 is(query($a, q{SELECT setval('wider_id_seq', 3000)}), 3000, 'setval() of it');
 my $enough = q{DO $$ BEGIN FOR i IN 1 .. 32767 LOOP PERFORM nextval('wider_id_seq'); END LOOP; END $$};
-like(sql_error($a, $enough),
+sql_fails($a, $enough,
 	qr/55000: .*the registry refuses numbers of sequence "wider_id_seq".*\nDETAIL:  The registry has 32767 as the last number of sequence public\.wider_id_seq, not 2147483647\. Its administrator can call/,
 	'numbers of the registry are exhausted');
-like(sql_error($b, $enough), qr/2200H: .*nextval: reached maximum value of sequence "wider_id_seq" \(32767\)/, '... and those of a narrow sequence');
+sql_fails($b, $enough, qr/2200H: .*nextval: reached maximum value of sequence "wider_id_seq" \(32767\)/, '... and those of a narrow sequence');
 is(query($a, q{SELECT setval('wider_id_seq', 2000)}), 2000, '... as far as setval() is concerned, too');
 query($registry, q{SELECT snowflake_registry.raise_sequence('postgres', 'public.wider_id_seq', last => 2147483647)});
-ok($a->poll_query_until('postgres', q{SELECT nextval('wider_id_seq') > 32767}), 'numbers continue above them');
+becomes_true($a, q{SELECT nextval('wider_id_seq') > 32767}, 'numbers continue above them');
 take($a, 'wider_id_seq', 200);
-like(sql_error($b, q{SELECT nextval('wider_id_seq')}), qr/2200H/, '... where they fit');
+sql_fails($b, q{SELECT nextval('wider_id_seq')}, qr/2200H/, '... where they fit');
 create_table('narrower', 'bigserial');
 take($_, 'narrower_id_seq', 2) foreach $a, $b;
 query($b, q{DROP TABLE narrower; CREATE TABLE narrower (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('narrower_id_seq', 'range')});
@@ -327,15 +327,15 @@ query($a, q{
 	SECURITY LABEL FOR snowflake ON SEQUENCE short IS 'range database=postgres name=public.long';
 	SELECT nextval('short'), nextval('long'), nextval('short')});
 query($a, q{SELECT setval('long', 99800), nextval('long')});
-$registry->poll_query_until('postgres', q{SELECT next = 100001 FROM snowflake_registry.sequences WHERE name = 'public.long'}) or die 'no reserve';
+wait_until_true($registry, q{SELECT next = 100001 FROM snowflake_registry.sequences WHERE name = 'public.long'}, 'no reserve');
 my $holder = $registry->background_psql('postgres', on_error_die => 1);
 $holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.range_sequences');
 query($a, q{SELECT max(nextval('long')) FROM generate_series(1, 100)});
-$registry->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted') or die 'no request';
+wait_until_true($registry, 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted', 'no request');
 cmp_ok(query($a, q{SELECT nextval('short')}), '<=', 100000, 'another sequence of the name uses the range');
 $holder->query_safe('COMMIT');
 $holder->quit;
-like(sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 120 LOOP PERFORM nextval('short'); END LOOP; END $$}),
+sql_fails($a, q{DO $$ BEGIN FOR i IN 1 .. 120 LOOP PERFORM nextval('short'); END LOOP; END $$},
 	qr/2200H: .*nextval: reached maximum value of sequence "short" \(100000\)/, '... and not what was on its way for the first one');
 cmp_ok(query($a, q{SELECT nextval('long')}), '>', 100000, '... which has numbers at once');
 
@@ -354,8 +354,8 @@ cmp_ok(min(take($b, 'im_id_seq', 1)), '>', 6000, 'numbers are not below the next
 my $floor = registered('public.im_id_seq', 'floor');
 is(query($a, q{SELECT setval('im_id_seq', 2147483647)}), 2147483647, 'setval() to the end of the type, as in a dump');
 is(registered('public.im_id_seq', q{floor || ' ' || (next < 10000)}), "$floor true", 'setval() to the end of the type changes nothing in the registry');
-like(sql_error($a, q{SELECT setval('im_id_seq', 2147483648)}), qr/22003: .*out of bounds for sequence "im_id_seq" \(1..2147483647\)/, 'setval() beyond the type');
-like(sql_error($a, q{SELECT setval('im_id_seq', 2000000000)}),
+sql_fails($a, q{SELECT setval('im_id_seq', 2147483648)}, qr/22003: .*out of bounds for sequence "im_id_seq" \(1..2147483647\)/, 'setval() beyond the type');
+sql_fails($a, q{SELECT setval('im_id_seq', 2000000000)},
 	qr/55000: .*the registry refuses to continue sequence "im_id_seq" above 2000000000/, 'setval() far ahead is refused');
 take($_, 'im_id_seq', 10) foreach $a, $b;
 
@@ -364,7 +364,7 @@ create_table('block', 'serial');
 take($_, 'block_id_seq', 20) foreach $a, $b;
 foreach my $setval (q{setval('block_id_seq', nextval('block_id_seq') + 299)}, q{setval('block_id_seq', nextval('block_id_seq') + 300, false)})
 {
-	like(sql_error($a, "SELECT $setval"),
+	sql_fails($a, "SELECT $setval",
 		qr/0A000: .*setval\(\) cannot reserve values of sequence "block_id_seq".*HINT:  [^\n]*nextval\('block_id_seq'\) FROM generate_series/s, "$setval is refused");
 }
 cmp_ok(registered('public.block_id_seq', 'floor'), '<', 100, '... and sets no floor');
@@ -378,9 +378,9 @@ query($b, q{SELECT nextval('t_id_seq')});
 my ($worker) = query($b, q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake ranges'});
 kill STOP => $worker;
 change_setting($a, 'snowflake.grant_timeout', '2s');
-like(sql_error($a, q{SELECT setval('t_id_seq', 100000)}),
+sql_fails($a, q{SELECT setval('t_id_seq', 100000)},
 	qr/55000: .*other servers can still return numbers up to 100000 of sequence "t_id_seq".*DETAIL:  [^\n]*\bb\b/s, 'setval() names servers that do not answer');
-like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT setval('t_id_seq', 100000)}),
+sql_fails($a, q{SET statement_timeout = '500 ms'; SELECT setval('t_id_seq', 100000)},
 	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'setval() can be cancelled');
 kill CONT => $worker;
 change_setting($a, 'snowflake.grant_timeout', '20s');
@@ -430,16 +430,16 @@ $rises->();
 $rises = continues('kill -9 of a backend');
 my $victim = $a->background_psql('postgres', on_error_stop => 0);
 kill KILL => $victim->query_safe('SELECT pg_backend_pid()');
-ok($a->poll_query_until('postgres', 'SELECT true'), 'the server starts again');
+becomes_true($a, 'SELECT true', 'the server starts again');
 $rises->();
 
 my $standby = new_standby($a, 'standby', "snowflake.server_name = 'standby'");
 $rises = continues('a promotion of a standby');
-like(sql_error($standby, q{SELECT nextval('t_id_seq')}), qr/25006/, 'a standby gives out no number');
+sql_fails($standby, q{SELECT nextval('t_id_seq')}, qr/25006/, 'a standby gives out no number');
 query($a, q{CREATE UNLOGGED SEQUENCE unlogged; SELECT snowflake_set_sequence_kind('unlogged', 'range')});
 $a->wait_for_catchup($standby, 'replay', $a->lsn('insert'));
 is(query($standby, q{SELECT kind, problem FROM snowflake_sequences WHERE sequence = 'unlogged'}), 'range|', 'an unlogged sequence is no problem of a standby');
-like(sql_error($standby, 'ALTER SEQUENCE t_id_seq NO MINVALUE'), qr/25006: cannot execute ALTER SEQUENCE in a read-only transaction/, '... nor of what is not possible there');
+sql_fails($standby, 'ALTER SEQUENCE t_id_seq NO MINVALUE', qr/25006: cannot execute ALTER SEQUENCE in a read-only transaction/, '... nor of what is not possible there');
 $standby->promote;
 take($standby, 't_id_seq', 10);
 take($a, 't_id_seq', 10);
@@ -555,43 +555,41 @@ is(query($a, q{SET snowflake.default_sequence_kind = snowflake; CREATE TABLE sha
 #
 # The registry does not answer
 #
-ok($b->poll_query_until('postgres', q{SELECT numbers_held > 100 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'}), 'a sequence has a reserve');
+becomes_true($b, q{SELECT numbers_held > 100 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'}, 'a sequence has a reserve');
 query($b, q{SELECT setval('gone_id_seq', 100000)});
 $registry->stop('immediate');
 change_setting($a, 'snowflake.grant_timeout', '2s');
 ok(query($a, q{SELECT count(nextval('t_id_seq')) FROM generate_series(1, 50)}), 'numbers continue from the range without the registry');
 $a->restart;
-like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT nextval('t_id_seq')}),
+sql_fails($a, q{SET statement_timeout = '500 ms'; SELECT nextval('t_id_seq')},
 	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'a call that waits can be cancelled');
-like(sql_error($a, q{SELECT nextval('t_id_seq')}),
+sql_fails($a, q{SELECT nextval('t_id_seq')},
 	qr/55000: .*no number of sequence "t_id_seq" is granted to this server.*DETAIL:  Calls to the registry have failed since/s, 'a call fails after grant_timeout');
 my $failing = q{SELECT count(*) FROM snowflake_sequences WHERE problem = 'no number is left here, and calls of the registry fail: see the server log'};
 is(query($a, "$failing AND sequence = 't_id_seq'"), 1, '... and the view says why');
 query($a, "$distributed CREATE TABLE meanwhile (id serial, i int GENERATED ALWAYS AS IDENTITY (START 500))");
 is(query($a, $distributed . sprintf($columns, 'meanwhile')), "i|integer|range|integer|\nid|integer|range|integer|", 'a table with range sequences can be created');
-like(sql_error($a, q{SELECT nextval('meanwhile_i_seq')}), qr/55000: .*no number of sequence "meanwhile_i_seq" is granted/s, '... whose numbers wait for the registry');
-ok($b->poll_query_until('postgres', "SELECT ($failing) > 0"), 'so it is of a sequence that nobody uses');
+sql_fails($a, q{SELECT nextval('meanwhile_i_seq')}, qr/55000: .*no number of sequence "meanwhile_i_seq" is granted/s, '... whose numbers wait for the registry');
+becomes_true($b, "SELECT ($failing) > 0", 'so it is of a sequence that nobody uses');
 $registry->start;
-ok($a->poll_query_until('postgres', q{SELECT nextval('meanwhile_i_seq') >= 500}), '... and begin at START when it is back');
-ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue when the registry is back');
+becomes_true($a, q{SELECT nextval('meanwhile_i_seq') >= 500}, '... and begin at START when it is back');
+becomes_true($a, q{SELECT nextval('t_id_seq') > 0}, 'numbers continue when the registry is back');
 is(query($a, $failing), 0, '... and the view has no problem');
 change_setting($a, 'snowflake.grant_timeout', '20s');
-ok($b->poll_query_until('postgres', "SELECT ($failing) = 0"), '... nor where nothing is needed');
+becomes_true($b, "SELECT ($failing) = 0", '... nor where nothing is needed');
 take($a, 't_id_seq', 10);
 
 #
 # Too many sequences
 #
-$a->append_conf('postgresql.conf', 'snowflake.max_range_sequences = 2');
-$a->restart;
+restart_with($a, 'snowflake.max_range_sequences = 2');
 query($a, qq{SELECT nextval('t_id_seq')});
 query($a, qq{SELECT nextval('other.w_seq')});
-like(sql_error($a, q{SELECT nextval('d')}), qr/53400: .*too many range sequences are used.*HINT:  Increase "snowflake.max_range_sequences", which is 2/s, 'too many range sequences');
+sql_fails($a, q{SELECT nextval('d')}, qr/53400: .*too many range sequences are used.*HINT:  Increase "snowflake.max_range_sequences", which is 2/s, 'too many range sequences');
 # Without a registry
-$a->append_conf('postgresql.conf', "snowflake.registry = ''");
-$a->restart;
-like(sql_error($a, q{SELECT nextval('t_id_seq')}), qr/55000: .*range sequences require a registry/, 'without a registry there are no numbers');
-like(sql_error($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local')}),
+restart_with($a, "snowflake.registry = ''");
+sql_fails($a, q{SELECT nextval('t_id_seq')}, qr/55000: .*range sequences require a registry/, 'without a registry there are no numbers');
+sql_fails($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local')},
 	qr/55000: .*it is not known which numbers of sequence "t_id_seq" were granted\nDETAIL:  This server has no registry/, '... and a sequence becomes local');
 is(query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local', without_registry => true); SELECT nextval('t_id_seq') - max(id) FROM t}), "\n1", '... only if the caller says so, above its keys');
 unlike(slurp_file($a->logfile), qr/WARNING:  the registry grants no numbers .*\n.*does not know sequence/, 'nobody is warned of a new sequence');

@@ -16,10 +16,10 @@ use Time::HiRes qw(time sleep);
 my $slots = 20;
 my $grant_time = 8;
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
 my $server = new_server('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.max_range_sequences = $slots");
 
-sub calls { return $registry->safe_psql('postgres', 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }
+sub calls { return sql($registry, 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }
 
 # What a role gets of its sequences, one statement each: how many of them have a number
 sub take
@@ -32,7 +32,7 @@ sub take
 
 foreach my $role ('app', 'mallory')
 {
-	$server->safe_psql('postgres', qq{CREATE ROLE $role; CREATE SCHEMA $role AUTHORIZATION $role;
+	sql($server, qq{CREATE ROLE $role; CREATE SCHEMA $role AUTHORIZATION $role;
 		SET ROLE $role; SET snowflake.default_sequence_kind = 'range';
 		DO \$\$ BEGIN FOR i IN 1 .. 3 * $slots LOOP EXECUTE format('CREATE SEQUENCE $role.s%s AS integer', i); END LOOP; END \$\$});
 }
@@ -69,11 +69,11 @@ is(take('app', 's30'), 1, 'a sequence takes the slot of the first one');
 sleep $grant_time + 3;
 is(take('mallory', @all[ 2 .. $slots - 1 ]), $slots - 2, 'the others but the second one are used again');
 is(take('app', 's31'), 1, 'another one gets a slot');
-is( $server->safe_psql('postgres', "SELECT string_agg(s, ' ' ORDER BY s) FROM unnest('{app.s30,mallory.s1,mallory.s2,mallory.s3}'::text[]) s WHERE (_snowflake_range_statistics(s::regclass)).held IS NULL"),
+is(sql($server, "SELECT string_agg(s, ' ' ORDER BY s) FROM unnest('{app.s30,mallory.s1,mallory.s2,mallory.s3}'::text[]) s WHERE (_snowflake_range_statistics(s::regclass)).held IS NULL"),
 	'mallory.s1 mallory.s2', 'it is the one that was unused for longest');
 
 # Two sequences of one name, with different last values
-$server->safe_psql('postgres', q{
+sql($server, q{
 	CREATE SEQUENCE low AS integer; SELECT snowflake_set_sequence_kind('low', 'range');
 	ALTER SEQUENCE low RENAME TO high;
 	CREATE SEQUENCE low AS integer MAXVALUE 1500;
@@ -83,7 +83,7 @@ my $twice = 0;
 sub alternate
 {
 	my ($n) = @_;
-	my $out = $server->safe_psql('postgres', "SELECT nextval(s) FROM generate_series(1, $n), unnest('{high,low}'::regclass[]) s");
+	my $out = sql($server, "SELECT nextval(s) FROM generate_series(1, $n), unnest('{high,low}'::regclass[]) s");
 
 	$twice += grep { $seen{$_}++ } split /\n/, $out;
 	return;
@@ -104,13 +104,13 @@ foreach (1 .. 10)
 is(scalar(grep { $_ > 1 } values %seen), 0, 'they share all numbers up to it');
 cmp_ok(scalar(grep { $_ <= 1500 } keys %seen), '>', 1300, 'and lose none');
 $server->psql('postgres', "SELECT nextval('low') FROM generate_series(1, 2000)");
-like(sql_error($server, "SELECT nextval('low')"), qr/2200H: nextval: reached maximum value of sequence "low" \(1500\)/, 'the lower one is exhausted');
-is($server->safe_psql('postgres', "SELECT count(DISTINCT nextval('high')) FROM generate_series(1, 1000)"), 1000, 'the other one goes on');
+sql_fails($server, "SELECT nextval('low')", qr/2200H: nextval: reached maximum value of sequence "low" \(1500\)/, 'the lower one is exhausted');
+is(sql($server, "SELECT count(DISTINCT nextval('high')) FROM generate_series(1, 1000)"), 1000, 'the other one goes on');
 $calls = calls();
 foreach (1 .. 10)
 {
 	sql_error($server, "SELECT nextval('low')");
-	$server->safe_psql('postgres', "SELECT nextval('high')");
+	sql($server, "SELECT nextval('high')");
 }
 cmp_ok(calls() - $calls, '<', 5, 'and neither disturbs the other');
 

@@ -6,22 +6,22 @@ use SnowflakeTest;
 
 my @kinds = ('local', 'range', 'snowflake');
 my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 my ($publisher, $subscriber) = map {
 	new_primary($_, registry_conf($registry), 'wal_level = logical', "snowflake.server_name = '$_'")
 } 'publisher', 'subscriber';
 foreach my $node ($publisher, $subscriber)
 {
-	$node->safe_psql('postgres', q{
+	sql($node, q{
 		CREATE TABLE t (id serial PRIMARY KEY, n int)});
-	$node->safe_psql('postgres', "CREATE SEQUENCE from_$_; CREATE SEQUENCE unused_$_") foreach @kinds;
+	sql($node, "CREATE SEQUENCE from_$_; CREATE SEQUENCE unused_$_") foreach @kinds;
 }
 
 sub set_kind
 {
 	my ($node, $sequence, $kind) = @_;
 
-	$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$sequence', '$kind')") if $kind ne 'local';
+	sql($node, "SELECT snowflake_set_sequence_kind('$sequence', '$kind')") if $kind ne 'local';
 	return;
 }
 foreach my $kind (@kinds)
@@ -44,7 +44,7 @@ sub take
 
 	foreach my $sequence (@sequences)
 	{
-		$repeated += grep { $given{$sequence}{$_}++ } split /\n/, $subscriber->safe_psql('postgres', "SELECT nextval('$sequence') FROM generate_series(1, 150)");
+		$repeated += grep { $given{$sequence}{$_}++ } split /\n/, sql($subscriber, "SELECT nextval('$sequence') FROM generate_series(1, 150)");
 	}
 	is($repeated, 0, "$label: no number comes twice");
 	return;
@@ -52,27 +52,27 @@ sub take
 
 sub problems
 {
-	return $subscriber->safe_psql('postgres', 'SELECT sequence, problem FROM snowflake_sequences WHERE problem IS NOT NULL');
+	return sql($subscriber, 'SELECT sequence, problem FROM snowflake_sequences WHERE problem IS NOT NULL');
 }
 take('before', @ranges);
-$publisher->safe_psql('postgres', 'CREATE PUBLICATION tables FOR TABLE t');
+sql($publisher, 'CREATE PUBLICATION tables FOR TABLE t');
 $subscriber->restart;
-$subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION tables CONNECTION '%s dbname=postgres' PUBLICATION tables}, $publisher->connstr);
+sql($subscriber, sprintf q{CREATE SUBSCRIPTION tables CONNECTION '%s dbname=postgres' PUBLICATION tables}, $publisher->connstr);
 $subscriber->wait_for_subscription_sync($publisher, 'tables');
 # Clients are kept from writing; subscriptions ignore that.
-$subscriber->safe_psql('postgres', q{
+sql($subscriber, q{
 	CREATE FUNCTION on_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM count(*) FROM public.t; RETURN NULL; END';
 	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION on_truncate();
 	ALTER TABLE t ENABLE ALWAYS TRIGGER a;
 	ALTER DATABASE postgres SET default_transaction_read_only = on});
 $subscriber->restart;
-$publisher->safe_psql('postgres', 'INSERT INTO t (n) VALUES (1); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
+sql($publisher, 'INSERT INTO t (n) VALUES (1); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
 $publisher->wait_for_catchup('tables');
-is($subscriber->safe_psql('postgres', 'SELECT n FROM t'), 2, 'TRUNCATE is replicated');
+is(sql($subscriber, 'SELECT n FROM t'), 2, 'TRUNCATE is replicated');
 is(problems(), '', '... and leaves the sequence exhausted');
-$subscriber->safe_psql('postgres', 'SET default_transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only');
+sql($subscriber, 'SET default_transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only');
 $subscriber->restart;
-$subscriber->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
+sql($subscriber, "SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
 take('after TRUNCATE and a restart, local', 't_id_seq');
 
 SKIP:
@@ -90,7 +90,7 @@ SKIP:
 		is(problems(), '', "$command: no sequence is left that is not exhausted");
 		return;
 	}
-	$publisher->safe_psql('postgres', 'CREATE PUBLICATION sequences FOR ALL SEQUENCES');
+	sql($publisher, 'CREATE PUBLICATION sequences FOR ALL SEQUENCES');
 	$given{$_}{$session->query("SELECT nextval('$_')")}++ foreach @used;
 	synchronize(sprintf q{CREATE SUBSCRIPTION sequences CONNECTION '%s dbname=postgres' PUBLICATION sequences}, $publisher->connstr);
 	is(scalar(grep { $given{$_}{$session->query("SELECT nextval('$_')")}++ } @used), 0,
@@ -100,7 +100,7 @@ SKIP:
 	$session->quit;
 	$subscriber->restart;
 	my @all = grep { $_ ne 't_id_seq' } @ranges;
-	$subscriber->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$_', 'local')") foreach @all;
+	sql($subscriber, "SELECT snowflake_set_sequence_kind('$_', 'local')") foreach @all;
 	take('after a restart, local', @all);
 }
 $_->stop foreach $publisher, $subscriber, $registry;

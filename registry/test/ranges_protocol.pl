@@ -45,9 +45,7 @@ sub report
 	my ($node, $server) = @_;
 	my @names = sort keys %{ $server->{granted} };
 
-	return $node->safe_psql(
-		'postgres',
-		sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
+	return sql($node, sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
 			$server->{client}, $server->{confirmed} ? "'$server->{confirmed}'" : 'NULL', join(',', @{ $server->{unconfirmed} }),
 			$server->{name}, join(',', ('shop') x @names), join(',', @names), join(',', (2147483647) x @names), join(',', @{ $server->{granted} }{@names}), join(',', ('true') x @names), $server->{name}),
 		extra_params => [ '-U', 'regress_server' ]);
@@ -85,7 +83,7 @@ sub take
 sub call
 {
 	my ($node, $server, %wanted) = @_;
-	my $out = $node->safe_psql('postgres', query_of($server, %wanted), extra_params => [ '-U', 'regress_server' ]);
+	my $out = sql($node, query_of($server, %wanted), extra_params => [ '-U', 'regress_server' ]);
 
 	take($server, $out);
 	return $out;
@@ -101,7 +99,7 @@ sub failed_call
 	return $error;
 }
 
-sub next_of { return $_[0]->safe_psql('postgres', "SELECT next FROM snowflake_registry.sequences WHERE name = '$_[1]'"); }
+sub next_of { return sql($_[0], "SELECT next FROM snowflake_registry.sequences WHERE name = '$_[1]'"); }
 
 # A standby that gets nothing anymore
 sub standby_without
@@ -110,10 +108,9 @@ sub standby_without
 	my $standby = new_standby($primary, $name, "synchronous_standby_names = ''");
 
 	$primary->wait_for_catchup($standby);
-	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
-	$standby->reload;
-	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-	  or die 'the standby continues to receive';
+	reload_with($standby, "primary_conninfo = ''");
+	wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver',
+		'the standby continues to receive');
 	return $standby;
 }
 
@@ -121,7 +118,7 @@ my $first = PostgreSQL::Test::Cluster->new('first');
 $first->init(allows_streaming => 1);
 $first->append_conf('postgresql.conf', "max_connections = 60\nwal_keep_size = 128MB\ndeadlock_timeout = '100ms'");
 $first->start;
-$first->safe_psql('postgres', q{
+sql($first, q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.add_database('shop');
 	CREATE ROLE regress_server LOGIN;
@@ -132,7 +129,7 @@ $first->safe_psql('postgres', q{
 
 # 12 servers call for half of 40 names, in any order, and the first of them add these.  As servers
 # do, they call again if they waited for a lock for a second.
-$first->safe_psql('postgres', q{
+sql($first, q{
 CREATE FUNCTION call(client_id text, n integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO ranges
@@ -156,11 +153,11 @@ IPC::Run::run([ 'pgbench', '-n', '-c', 12, '-j', 2, '-t', 60, '-D', 'n=0', '-f',
 	'>' => \$out, '2>' => \$err);
 like($out, qr{transactions actually processed: 720/720}, '12 servers call at the same time: nobody waits in vain') or diag($err);
 # On a slow machine, some wait for longer than they should, and get no number.
-is($first->safe_psql('postgres', q{SELECT count(*), count(DISTINCT (name, first_number)) FILTER (WHERE first_number IS NOT NULL) = count(first_number), count(DISTINCT name),
+is(sql($first, q{SELECT count(*), count(DISTINCT (name, first_number)) FILTER (WHERE first_number IS NOT NULL) = count(first_number), count(DISTINCT name),
 		bool_and(first_number = last_number), bool_and(problem IS NULL OR problem = 'busy')
 	FROM ranges WHERE first_number IS NOT NULL OR problem IS NOT NULL}),
 	'14400|t|40|t|t', 'they are granted all numbers once');
-is($first->safe_psql('postgres', q{SELECT count(*) FROM (SELECT name, max(last_number) - count(last_number) AS gaps FROM ranges GROUP BY name) g WHERE gaps <> 0}),
+is(sql($first, q{SELECT count(*) FROM (SELECT name, max(last_number) - count(last_number) AS gaps FROM ranges GROUP BY name) g WHERE gaps <> 0}),
 	0, '... and none is left out');
 unlike(slurp_file($first->logfile), qr/deadlock/, 'there is no deadlock');
 
@@ -175,15 +172,15 @@ my $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
 my ($hung) = start_queries($first, query_of($a, t => [100]));
 push @{ $a->{unconfirmed} }, $a->{token};
-$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-  or die 'it does not wait';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+	'it does not wait');
 like(failed_call($first, $a, t => [100]), qr/ERROR:  55P03: the previous call of this server is still in progress$/m,
 	'a call that was given up hangs in its commit: the next one of the server fails at once');
 is($hung->{out}, '', 'nothing is answered before the synchronous standby has it');
 my ($busy) = start_queries($first, query_of($b, t => [ 100, 150 ], u => [ 100, 0 ]));
 my ($other) = start_queries($first, query_of($c, v => [ 100, 0 ]));
-$first->poll_query_until('postgres', "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-  or die 'the calls for other sequences do not get to their commits';
+wait_until_true($first, "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+	'the calls for other sequences do not get to their commits');
 pass('calls for other sequences are not held up');
 kill 'CONT', $receiver;
 finish_queries($hung, $busy, $other);
@@ -198,20 +195,20 @@ is(next_of($first, 't'), $next + 100, '... and no more numbers are granted');
 kill 'STOP', $receiver;
 ($hung) = start_queries($first, query_of($b, t => [100]));
 push @{ $b->{unconfirmed} }, $b->{token};
-$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-  or die 'it does not wait';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+	'it does not wait');
 ($busy) = start_queries($first, query_of($a, t => [ 0, 5000 ]));
-$first->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-  or die 'the floor is not refused';
+wait_until_true($first, "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+	'the floor is not refused');
 kill 'CONT', $receiver;
 finish_queries($hung, $busy);
 like($busy->{out}, qr/^t\|\|\|\|\|busy: /, 'a floor is not set during a call that is about to commit');
 take($a, $busy->{out});
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|b\|$/, 'then it waits for the server that has been granted lower numbers');
 my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}', 0)";
-is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server hears of the floor');
+is(sql($first, $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server hears of the floor');
 like(call($first, $b, t => [ 100, 5000 ]), qr/^t\|5001\|5100\|5000\|\|$/, 'what had not arrived is not granted again below the floor');
-is($first->safe_psql('postgres', $floors), '', 'a floor that was acknowledged is not reported again');
+is(sql($first, $floors), '', 'a floor that was acknowledged is not reported again');
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|\|$/, 'then nobody is waited for');
 
 # Two continue with the same memory, and call at once.
@@ -226,29 +223,29 @@ is(call($first, $loser, v => [100]), '', 'the other one is superseded');
 like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one continues');
 
 # A trigger would have its code executed as a superuser.
-$first->safe_psql('postgres', 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
+sql($first, 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
 my $psql = $first->background_psql('postgres');
 $psql->query_safe('BEGIN');
 $psql->query_safe(query_of($winner, v => [0]) =~ s/\n/ /gr);
 my ($trigger) = start_queries($first, q{SET ROLE regress_trigger;
 	CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE TRIGGER f BEFORE UPDATE ON snowflake_registry.range_clients FOR EACH ROW EXECUTE FUNCTION public.f()});
-$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted")
-  or die 'the trigger does not wait';
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted",
+	'the trigger does not wait');
 pass('no trigger is created while a call runs');
 $psql->query_safe('ROLLBACK');
 $psql->quit;
 is(finish_queries($trigger), 1, 'a trigger is created');
 like(failed_call($first, $winner, v => [100]), qr/ERROR:  55000: tables of the registry have triggers$/m, 'then calls are refused');
 $winner->{unconfirmed} = [];
-$first->safe_psql('postgres', 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
+sql($first, 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
 
 # The registry crashes.  It continues, and has what it answered.
 $first->stop('immediate');
 $first->start;
 call($first, $_, t => [100]) foreach $a, $b;
 is($overlaps, 0, 'after a crash, no range is granted twice');
-like(sql_error($standby, query_of(new_client('d'), t => [100])), qr/ERROR:  25006: /m, 'a standby grants nothing');
+sql_fails($standby, query_of(new_client('d'), t => [100]), qr/ERROR:  25006: /m, 'a standby grants nothing');
 
 # The synchronous standby is promoted.  It has all, but cannot know that.
 my $old = standby_without($first, 'old');
@@ -262,17 +259,17 @@ $standby->stop('immediate');
 $standby->start;
 like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
 report($standby, $_) foreach $a, $b;
-is($standby->safe_psql('postgres', "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence e JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY server_name"),
+is(sql($standby, "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence e JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY server_name"),
 	"t|a|t\nt|b|t", 'servers report what they were granted');
-like(sql_error($standby, 'SELECT snowflake_registry.resume_ranges(0, 2)'),
+sql_fails($standby, 'SELECT snowflake_registry.resume_ranges(0, 2)',
 	qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  Servers that have reported all that they know: a, b\. Servers that have not: (?=.*\bc \(last call 20).*\bserver0 .*\.\nHINT:  /,
 	'it does not continue right there while others are silent');
-$standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
+sql($standby, 'SELECT snowflake_registry.resume_ranges(1)');
 like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers continue') foreach $a, $b;
 is($overlaps, 0, 'no number is granted twice after the promotion');
 
 # Only such standbys are promoted, an administrator says.
-$standby->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
+sql($standby, 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
 my $next_one = new_standby($standby, 'next_one');
 require_standbys($standby, 'next_one');
 call($standby, $_, t => [100], u => [100]) foreach $a, $b;
@@ -293,9 +290,9 @@ $old->promote;
 like(call($old, $a, t => [100]), $stopped, 'a registry that has lost ranges grants nothing');
 like(call($old, $b, t => [ 100, 4000 ]), $stopped, 'who is superseded only because of the loss keeps its ranges');
 report($old, $_) foreach $a, $b;
-is($old->safe_psql('postgres', q{SELECT server_name, granted >= next FROM snowflake_registry.range_evidence JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY 1}),
+is(sql($old, q{SELECT server_name, granted >= next FROM snowflake_registry.range_evidence JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY 1}),
 	"a|t\nb|t", 'servers report numbers that it does not know of');
-is($old->safe_psql('postgres', q{SELECT name, next > greatest_granted + 1000, granted_to FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
+is(sql($old, q{SELECT name, next > greatest_granted + 1000, granted_to FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
 	't|t|a, b', 'the administrator sees who reported what');
 is(call($old, $a, t => [100]), '', 'then such a server is superseded');
 my ($a2, $b2) = map { { %{ new_client($_->{name}) }, receipt => $_->{receipt}, granted => $_->{granted} } } $a, $b;
@@ -317,16 +314,16 @@ $first->stop;
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($first, 'yesterday');
 $copy->start;
-is($copy->safe_psql('postgres', "SELECT database IS NULL FROM snowflake_registry.get_floors(gen_random_uuid(), $e->{receipt})"),
+is(sql($copy, "SELECT database IS NULL FROM snowflake_registry.get_floors(gen_random_uuid(), $e->{receipt})"),
 	't', 'files that were put back: the first server that connects proves it, also if it was started again');
-is($copy->safe_psql('postgres', 'SELECT stopped FROM snowflake_registry.range_state'),
+is(sql($copy, 'SELECT stopped FROM snowflake_registry.range_state'),
 	'it lost commits: server "?" has a receipt of a call that it does not know', '... so that nothing is granted anymore');
 $copy->stop('immediate');
 $copy->start;
 like(call($copy, $f, w => [ 100, 0 ], x => [ 100, 0 ]), qr/^w\|\|\|0\|\|stopped: .*\nx\|\|\|\|\|stopped: /, 'nothing is granted of any sequence, also after a crash');
 my $g = new_client('g');
 like(call($copy, $g, t => [100]), qr/^t\|\|\|5000\|\|stopped: /, '... to no server');
-$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(400)');
+sql($copy, 'SELECT snowflake_registry.resume_ranges(400)');
 call($copy, $g, w => [100]);
 like(call($copy, $f, w => [100]), qr/^$/, 'a server that was away then is another one');
 $f = { %{ new_client('f') }, receipt => $f->{receipt}, granted => $f->{granted} };
@@ -347,7 +344,7 @@ call($copy, $g, w => [100]);
 my $dump = $copy->basedir . '/dump.sql';
 $copy->command_ok([ 'pg_dump', '-d', $copy->connstr('postgres'), '-f', $dump ], 'pg_dump');
 call($copy, $g, w => [100]);
-$copy->safe_psql('postgres', 'CREATE DATABASE restored');
+sql($copy, 'CREATE DATABASE restored');
 $copy->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $copy->connstr('restored'), '-f', $dump ], 'the dump is restored');
 my $result = $copy->safe_psql('restored', query_of($g, w => [100]));
 take($g, $result);
@@ -361,11 +358,10 @@ take($i, $result);
 is($overlaps, 0, 'no number is granted twice by the restored one');
 
 # Otherwise, all others wait for its end.
-$copy->append_conf('postgresql.conf', 'max_prepared_transactions = 5');
-$copy->restart;
-like(sql_error($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'"), qr/ERROR:  0A000: /m,
+restart_with($copy, 'max_prepared_transactions = 5');
+sql_fails($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'", qr/ERROR:  0A000: /m,
 	'a transaction that has called cannot be prepared');
-like(sql_error($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid(), 0); PREPARE TRANSACTION 'p'}), qr/ERROR:  0A000: /m,
+sql_fails($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid(), 0); PREPARE TRANSACTION 'p'}, qr/ERROR:  0A000: /m,
 	'... nor one that has asked for floors');
 
 cmp_ok($ranges, '>', 25, 'ranges were recorded');

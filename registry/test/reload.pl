@@ -22,70 +22,61 @@ my $alone = new_server('alone', 'snowflake.worker_id = 7',
 	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
 my $show = 'SHOW snowflake.registry';
 my $log_end = -s $alone->logfile;
-$alone->append_conf('postgresql.conf', $conf);
-$alone->reload;
+reload_with($alone, $conf);
 $alone->wait_for_log(
 	qr/LOG:  "snowflake\.registry" cannot be set without restarting the server\n.*DETAIL:  The server continues to generate IDs with its own worker ID\./,
 	$log_end);
 pass('snowflake.registry is set by a reload: the log says that this is not possible');
-is($alone->safe_psql('postgres', $show), '', 'its value remains empty');
-is($alone->safe_psql('postgres', $worker_id),
-	7, 'snowflake.registry is set by a reload: the worker ID is the same');
+is(sql($alone, $show), '', 'its value remains empty');
+is(sql($alone, $worker_id), 7, 'snowflake.registry is set by a reload: the worker ID is the same');
 crash($alone);
 my ($rc, $stdout, $stderr) = $alone->psql('postgres', $worker_id);
 is($stderr, '', 'after a crash, a server that started without a registry generates IDs');
 is($stdout, 7, 'after a crash, a server without a registry has its worker ID');
-is( $alone->safe_psql('postgres',
-		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
+is(sql($alone, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
 	0, 'after a crash, a server without a registry has no worker for it');
 $alone->restart;
-cmp_ok($alone->safe_psql('postgres', $worker_id),
-	'>', 100, 'after a restart, the worker ID is one of the registry');
+cmp_ok(sql($alone, $worker_id), '>', 100, 'after a restart, the worker ID is one of the registry');
 
 # So a registry on the server itself does not grant the server's own worker ID.
 my $own = new_server('own', 'snowflake.worker_id = 7');
-$own->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+sql($own, 'CREATE EXTENSION snowflake_registry');
 $own->append_conf('postgresql.conf', registry_conf($own));
 $log_end = -s $own->logfile;
 $own->reload;
 $own->wait_for_log(qr/"snowflake\.registry" cannot be set without/, $log_end);
-like(
-	sql_error($own, 'SELECT snowflake_registry.create(1, 900)'),
+sql_fails($own, 'SELECT snowflake_registry.create(1, 900)',
 	qr/DETAIL:  This server generates IDs with worker ID 7 .*"snowflake\.registry" on this server, too, and restart it/,
 	'a registry on a server knows the worker ID that this generates IDs with');
 
 # From a registry to none.
 my $granted = new_server('granted', $conf, 'snowflake.worker_id = 7',
 	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
-my $before = $granted->safe_psql('postgres', $worker_id);
+my $before = sql($granted, $worker_id);
 cmp_ok($before, '>', 100, 'a server with a registry has a worker ID of the registry');
-my $conninfo = $granted->safe_psql('postgres', $show);
+my $conninfo = sql($granted, $show);
 $log_end = -s $granted->logfile;
-$granted->append_conf('postgresql.conf', "snowflake.registry = ''");
-$granted->reload;
+reload_with($granted, "snowflake.registry = ''");
 $granted->wait_for_log(
 	qr/LOG:  "snowflake\.registry" cannot be emptied without restarting the server\n.*DETAIL:  The server continues to use the registry that it has\./,
 	$log_end);
 pass('snowflake.registry is emptied by a reload: the log says that this is not possible');
-is($granted->safe_psql('postgres', $show), $conninfo, 'its value remains');
-is($granted->safe_psql('postgres', $worker_id), $before, 'the worker ID is the same');
-my $contact = $granted->safe_psql('postgres',
-	'SELECT registry_contact FROM snowflake_stat');
-$granted->safe_psql('postgres', q{
+is(sql($granted, $show), $conninfo, 'its value remains');
+is(sql($granted, $worker_id), $before, 'the worker ID is the same');
+my $contact = sql($granted, 'SELECT registry_contact FROM snowflake_stat');
+sql($granted, q{
 	SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 	WHERE backend_type = 'snowflake grant'});
-ok( $granted->poll_query_until('postgres',
-		"SELECT registry_contact > '$contact' FROM snowflake_stat"),
+becomes_true($granted, "SELECT registry_contact > '$contact' FROM snowflake_stat",
 	'a worker that is started again calls the registry');
-$granted->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.registry = ''});
+sql($granted, q{ALTER SYSTEM SET snowflake.registry = ''});
 like(slurp_file($granted->data_dir . '/postgresql.auto.conf'),
 	qr/^snowflake\.registry = ''$/m, 'ALTER SYSTEM can empty it for the next start');
 crash($granted);
 ($rc, $stdout, $stderr) = $granted->psql('postgres', $worker_id);
 isnt($stdout, 7, 'after a crash, snowflake.worker_id is not used instead of a grant');
 $granted->restart;
-is($granted->safe_psql('postgres', $worker_id),
-	7, 'after a restart, there is no registry');
+is(sql($granted, $worker_id), 7, 'after a restart, there is no registry');
 
 $_->stop foreach $alone, $own, $granted, $registry;
 done_testing();

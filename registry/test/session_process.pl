@@ -9,16 +9,15 @@ plan skip_all => 'only Linux has subreapers' if $^O ne 'linux';
 
 my $registry = new_registry('registry', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
 # A grant for an hour needs one call, and none soon after it.
-$registry->safe_psql('postgres', "ALTER SYSTEM SET track_functions = 'all'");
+sql($registry, "ALTER SYSTEM SET track_functions = 'all'");
 $registry->reload;
 my $once = new_server('once', registry_conf($registry));
-$once->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($once, 'SELECT snowflake_nextval()');
 $once->stop;
-$registry->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'")
-  or die 'the grant was not returned';
-is( $registry->safe_psql('postgres', "SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^(get|extend|return)_grant' ORDER BY 1"),
-	"get_grant|1\nreturn_grant|1",
-	'a grant needs one call');
+wait_until_true($registry, "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'",
+	'the grant was not returned');
+is(sql($registry, "SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^(get|extend|return)_grant' ORDER BY 1"),
+	"get_grant|1\nreturn_grant|1", 'a grant needs one call');
 
 my $server = PostgreSQL::Test::Cluster->new('server');
 $server->init;
@@ -27,7 +26,7 @@ $server->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = '
 	local $ENV{LD_PRELOAD} = compile("$FindBin::RealBin/subreaper.c", '-shared', '-fPIC');
 	$server->start;
 }
-$server->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+sql($server, 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
 
 my $crash = qr/terminated by signal|all server processes terminated/;
 my $until = 'SELECT granted_until FROM snowflake_stat';
@@ -40,9 +39,8 @@ sub begin_call
 	my $child;
 
 	kill 'HUP', $worker;
-	$registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
-		WHERE wait_event_type = 'Lock' AND query ~ 'extend_grant'})
-	  or die 'no call waits';
+	wait_until_true($registry, q{SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query ~ 'extend_grant'}, 'no call waits');
 	($child) = `ps -o pid= --ppid $worker` =~ /(\d+)/ or die 'the worker has no child';
 	return ($worker, $child);
 }
@@ -51,19 +49,19 @@ my $holder = $registry->background_psql('postgres');
 
 # The postmaster sends its signals to the worker, and then to its process group: the last
 # call may have begun between the two.
-my $before = $server->safe_psql('postgres', $until);
+my $before = sql($server, $until);
 $holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
 my (undef, $child) = begin_call();
 kill $_, $child foreach 'TERM', 'INT', 'ALRM';
 $holder->query_safe('COMMIT');
-ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat"),
+becomes_true($server, "SELECT granted_until > '$before' FROM snowflake_stat",
 	'a call continues after signals');
 unlike(slurp_file($server->logfile), qr/ended unexpectedly/, 'signals do not end the process of a call');
 
 # The worker ends with an error, and does not wait for its child.
 my $session = $server->background_psql('postgres');
 $session->query_safe('SELECT 1');
-$before = $server->safe_psql('postgres', $until);
+$before = sql($server, $until);
 $holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
 (my $worker, $child) = begin_call();
 kill 'INT', $worker;
@@ -74,20 +72,20 @@ unlike(slurp_file($server->logfile), $crash, 'the end of a process without a par
 like($session->query('SELECT 1'), qr/^1$/, 'sessions continue');
 $holder->query_safe('COMMIT');
 $session->quit;
-$server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat") or die 'the new worker does not call';
+wait_until_true($server, "SELECT granted_until > '$before' FROM snowflake_stat", 'the new worker does not call');
 
 # It is killed itself: the call may have been committed, so its token remains.
-$before = $server->safe_psql('postgres', $until);
-my $held = $server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+$before = sql($server, $until);
+my $held = sql($server, 'SELECT worker_id FROM snowflake_stat');
 $holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
 (undef, $child) = begin_call();
 kill 'KILL', $child;
 $server->wait_for_log(qr/process that connects ended unexpectedly/);
 $holder->query_safe('COMMIT');
 $holder->quit;
-ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat"),
+becomes_true($server, "SELECT granted_until > '$before' FROM snowflake_stat",
 	'a server whose call was killed extends its grant');
-is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), $held, 'with the same worker ID');
+is(sql($server, 'SELECT worker_id FROM snowflake_stat'), $held, 'with the same worker ID');
 unlike(slurp_file($server->logfile), $crash, 'that is no crash either');
 
 # There is no process for a call, or no socket to one: the worker's limits are lowered.
@@ -96,16 +94,16 @@ foreach my $case ([ 'nproc', 'could not start a process' ], [ 'nofile', 'could n
 	my ($limit, $error) = @$case;
 	my $worker = server_process($server, 'snowflake grant');
 
-	$before = $server->safe_psql('postgres', $until);
+	$before = sql($server, $until);
 	system_or_bail('prlimit', "--pid=$worker", "--$limit=1:");
 	kill 'HUP', $worker;
-	ok($server->poll_query_until('postgres', "SELECT registry_error ~ '^$error: ' FROM snowflake_stat"),
+	becomes_true($server, "SELECT registry_error ~ '^$error: ' FROM snowflake_stat",
 		"snowflake_stat has the reason: $error");
-	is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+	is(sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
 		$held, "IDs are generated with the grant that is there: $error");
 	system_or_bail('prlimit', "--pid=$worker", "--$limit=10000:");
 	kill 'HUP', $worker;
-	ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' AND worker_id = $held FROM snowflake_stat"),
+	becomes_true($server, "SELECT granted_until > '$before' AND worker_id = $held FROM snowflake_stat",
 		"the same worker extends the grant when it can: $error");
 	is(server_process($server, 'snowflake grant'), $worker, "the worker did not end: $error");
 }

@@ -38,17 +38,14 @@ EOF
 	local $ENV{SNOWFLAKE_WAL_DISK} = $disk;
 	$server->start;
 }
-$server->safe_psql('postgres',
-	'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
-$server->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
-$server->reload;
-$server->poll_query_until('postgres',
-	"SELECT current_setting('synchronous_standby_names') = 'nobody'")
-  or die 'the configuration was not read again';
+sql($server, 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+reload_with($server, "synchronous_standby_names = 'nobody'");
+wait_until_true($server, "SELECT current_setting('synchronous_standby_names') = 'nobody'",
+	'the configuration was not read again');
 
 # A debugger holds the worker up where it has seen that the mark must be read,
 # until snowflake_set_mark() has read it.
-my $until = $server->safe_psql('postgres', 'SELECT granted_until FROM snowflake_stat');
+my $until = sql($server, 'SELECT granted_until FROM snowflake_stat');
 SKIP:
 {
 	my $worker = server_process($server, 'snowflake grant');
@@ -57,14 +54,12 @@ SKIP:
 		'shell while ! test -e released; do sleep 0.05; done');
 
 	skip 'no debugger', 1 if !$gdb;
-	$until = $server->safe_psql('postgres',
-		'SELECT granted_until FROM snowflake_stat');
+	$until = sql($server, 'SELECT granted_until FROM snowflake_stat');
 	set_flush_ms(2500);
 	my ($session) = start_queries($server,
 		'SELECT snowflake_set_mark(snowflake_lower_bound(now()), force => true)');
-	$server->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_set_mark'})
-	  or die 'no flush';
+	wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_set_mark'},
+		'no flush');
 	kill 'HUP', $worker;
 	wait_for_debugger($gdb, qr/^Breakpoint [12], /m);
 	is(finish_queries($session), 1,
@@ -73,8 +68,7 @@ SKIP:
 	append_to_file($server->basedir . '/released', '');
 	finish_debugger($gdb);
 }
-ok( $server->poll_query_until('postgres',
-		"SELECT granted_until > '$until' FROM snowflake_stat"),
+becomes_true($server, "SELECT granted_until > '$until' FROM snowflake_stat",
 	'the grant is extended although the synchronous standby is down');
 my $start = time;
 $server->stop;
@@ -83,21 +77,18 @@ cmp_ok(time - $start, '<', 10,
 # The worker alone is terminated.
 $server = new_server('terminated', $conf, 'restart_after_crash = on');
 my $worker_id = 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())';
-my $held = $server->safe_psql('postgres', $worker_id);
+my $held = sql($server, $worker_id);
 my $terminate = q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 	WHERE backend_type = 'snowflake grant'};
-is( $server->safe_psql('postgres', qq{
+is( sql($server, qq{
 		SET client_min_messages = error;
 		SELECT snowflake_stat_reset();
 		$terminate;
 		$worker_id;
 		SELECT grant_waits FROM snowflake_stat}) =~ s/^\n//r,
-	"t\n$held\n0",
-	'the worker is terminated: IDs continue at once, with the same worker ID');
-is( $registry->safe_psql('postgres',
-		"SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
-	'held',
-	'the worker is terminated: the server still holds its worker ID');
+	"t\n$held\n0", 'the worker is terminated: IDs continue at once, with the same worker ID');
+is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
+	'held', 'the worker is terminated: the server still holds its worker ID');
 like(
 	slurp_file($server->logfile),
 	qr/FATAL:  terminating background worker "snowflake grant" due to administrator command/,
@@ -112,111 +103,96 @@ my ($rc, $stdout, $stderr) = $server->psql(
 	SELECT snowflake_nextval()},
 	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 unlike($stderr, qr/ERROR/, 'calls wait for a worker that is started again');
-$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '100 ms'");
-$server->reload;
-$server->poll_query_until('postgres',
-	"SELECT setting = '100' FROM pg_settings WHERE name = 'snowflake.grant_timeout'")
-  or die 'the configuration was not read again';
-like(
-	sql_error($server, qq{
+reload_with($server, "snowflake.grant_timeout = '100 ms'");
+wait_until_true($server, "SELECT setting = '100' FROM pg_settings WHERE name = 'snowflake.grant_timeout'",
+	'the configuration was not read again');
+sql_fails($server, qq{
 		SET client_min_messages = error;
 		$terminate;
 		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()}),
+		SELECT snowflake_nextval()},
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, is not running\./,
 	'an error says that the worker is not running');
 my $stopped = server_process($server, 'snowflake grant');
-$server->poll_query_until('postgres',
-	'SELECT granted_until > now() FROM snowflake_stat')
-  or die 'no worker ID is granted';
-$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+wait_until_true($server, 'SELECT granted_until > now() FROM snowflake_stat',
+	'no worker ID is granted');
+sql($server, 'SELECT snowflake_nextval()');
 kill 'STOP', $stopped;
-like(
-	sql_error($server, q{
+sql_fails($server, q{
 		SET client_min_messages = error;
 		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()}),
+		SELECT snowflake_nextval()},
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, does not respond\.\nHINT:  Terminate it: SELECT pg_terminate_backend/,
 	'an error says that the worker does not respond, and what to do');
 kill 'CONT', $stopped;
-$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'");
-$server->reload;
+reload_with($server, "snowflake.grant_timeout = '1 min'");
 
 # Calls that do not wait wake the worker, which would next call in minutes.
 my $long = new_registry('long', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
 my $impatient = new_server('impatient', registry_conf($long), 'snowflake.grant_timeout = 0');
-$impatient->poll_query_until('postgres', 'SELECT granted_until > now() FROM snowflake_stat')
-  or die 'no worker ID is granted';
-$impatient->safe_psql('postgres', 'SELECT snowflake_nextval()');
-like(
-	sql_error($impatient, q{
+wait_until_true($impatient, 'SELECT granted_until > now() FROM snowflake_stat',
+	'no worker ID is granted');
+sql($impatient, 'SELECT snowflake_nextval()');
+sql_fails($impatient, q{
 		SET client_min_messages = error;
 		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()}),
+		SELECT snowflake_nextval()},
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The registry did not answer within "snowflake\.grant_timeout" \(0 ms\)\./,
 	'a call that does not wait fails');
-ok( $impatient->poll_query_until('postgres', 'SELECT granted_until > now() FROM snowflake_stat'),
+becomes_true($impatient, 'SELECT granted_until > now() FROM snowflake_stat',
 	'a call that does not wait wakes the worker');
 $_->stop foreach $impatient, $long;
 
 # The worker is terminated while the registry is down: the grant is used to its
 # end.
-$held = $server->safe_psql('postgres', $worker_id);
+$held = sql($server, $worker_id);
 $registry->stop('immediate');
-$server->safe_psql('postgres', $terminate);
+sql($server, $terminate);
 server_process($server, 'snowflake grant');
-is($server->safe_psql('postgres', $worker_id),
+is(sql($server, $worker_id),
 	$held, 'the worker is terminated while the registry is down: the grant remains');
 
 # Who may see what is wrong.
 my ($host, $port) = ($registry->host, $registry->port);
-$server->poll_query_until('postgres',
-	'SELECT registry_error IS NOT NULL FROM snowflake_stat')
-  or die 'calls do not fail';
-$server->safe_psql('postgres', q{
+wait_until_true($server, 'SELECT registry_error IS NOT NULL FROM snowflake_stat',
+	'calls do not fail');
+sql($server, q{
 	CREATE ROLE regress_plain;
 	CREATE ROLE regress_monitor IN ROLE pg_monitor;
 	CREATE ROLE regress_settings IN ROLE pg_read_all_settings});
 my $error = 'SELECT registry_error FROM snowflake_stat';
-is($server->safe_psql('postgres', "SET ROLE regress_plain; $error"),
-	'See the server log.',
-	'a role without rights does not see the error of the connection');
-like($server->safe_psql('postgres', "SET ROLE $_; $error"),
-	qr/\Q$host\E/, "$_ sees it")
+is(sql($server, "SET ROLE regress_plain; $error"),
+	'See the server log.', 'a role without rights does not see the error of the connection');
+like(sql($server, "SET ROLE $_; $error"), qr/\Q$host\E/, "$_ sees it")
   foreach 'regress_monitor', 'regress_settings';
-$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '100 ms'");
-$server->reload;
-$server->poll_query_until('postgres',
-	'SELECT granted_until < now() FROM snowflake_stat')
-  or die 'the grant does not end';
+reload_with($server, "snowflake.grant_timeout = '100 ms'");
+wait_until_true($server, 'SELECT granted_until < now() FROM snowflake_stat',
+	'the grant does not end');
 my $of_plain = sql_error($server, 'SET ROLE regress_plain; SELECT snowflake_nextval()');
 like(
 	$of_plain,
 	qr/ERROR:  55000: the grant of worker ID $held ended at .*\nDETAIL:  Calls to the registry have failed since .*: See the server log\./,
 	'the error of a call sends a role without rights to the log');
 unlike($of_plain, qr/\Q$host\E/, 'the error of a call does not name the host to a role without rights');
-like(
-	sql_error($server, 'SET ROLE regress_monitor; SELECT snowflake_nextval()'),
+sql_fails($server, 'SET ROLE regress_monitor; SELECT snowflake_nextval()',
 	qr/DETAIL:  Calls to the registry have failed since .*: .*\Q$host\E/,
 	'regress_monitor sees the reason');
 
 # Functions and a view of a superuser
-$server->safe_psql('postgres', q{
+sql($server, q{
 	CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT snowflake_nextval()';
 	CREATE FUNCTION monitor() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT registry_error FROM snowflake_stat';
 	CREATE VIEW of_superuser AS SELECT registry_error FROM snowflake_stat;
 	GRANT SELECT ON of_superuser TO PUBLIC});
-like(
-	sql_error($server, 'SET ROLE regress_plain; SELECT generate()'),
+sql_fails($server, 'SET ROLE regress_plain; SELECT generate()',
 	qr/DETAIL:  Calls to the registry have failed since .*: See the server log\./,
 	'the error of a call in a function of a superuser does not name the host to a role without rights');
-like(
-	sql_error($server, 'SET ROLE regress_monitor; SELECT generate()'),
+sql_fails($server, 'SET ROLE regress_monitor; SELECT generate()',
 	qr/DETAIL:  Calls to the registry have failed since .*: .*\Q$host\E/,
 	'the error of a call in a function of a superuser names the host to regress_monitor');
-is($server->safe_psql('postgres', 'SET ROLE regress_plain; TABLE of_superuser'),
+is(sql($server, 'SET ROLE regress_plain; TABLE of_superuser'),
 	'See the server log.', 'a view of a superuser does not show more than its user may see');
-like($server->safe_psql('postgres', 'SET ROLE regress_plain; SELECT monitor()'),
+like(sql($server, 'SET ROLE regress_plain; SELECT monitor()'),
 	qr/\Q$host\E/, 'a function of a superuser can show what its owner may see');
 
 # Single-user mode.
@@ -234,23 +210,19 @@ like(
 $registry->start;
 $server->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'");
 $server->start;
-$held = $server->safe_psql('postgres', $worker_id);
+$held = sql($server, $worker_id);
 $server->stop('smart');
-is( $registry->safe_psql('postgres',
-		"SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
-	'free',
-	'a smart shutdown returns the worker ID');
+is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
+	'free', 'a smart shutdown returns the worker ID');
 
 # So does one that comes while the worker has a reload to see.
 $server->start;
-$held = $server->safe_psql('postgres', $worker_id);
+$held = sql($server, $worker_id);
 my $worker = server_process($server, 'snowflake grant');
 kill 'STOP', $worker;
-$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '2 min'");
-$server->reload;
-$server->poll_query_until('postgres',
-	"SELECT setting = '120000' FROM pg_settings WHERE name = 'snowflake.grant_timeout'")
-  or die 'the configuration was not read again';
+reload_with($server, "snowflake.grant_timeout = '2 min'");
+wait_until_true($server, "SELECT setting = '120000' FROM pg_settings WHERE name = 'snowflake.grant_timeout'",
+	'the configuration was not read again');
 my $pid_file = $server->data_dir . '/postmaster.pid';
 my $signals = IPC::Run::start(
 	[
@@ -259,10 +231,8 @@ my $signals = IPC::Run::start(
 	]);
 $server->stop;
 ok($signals->finish, 'the worker receives a reload and a shutdown at once');
-is( $registry->safe_psql('postgres',
-		"SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
-	'free',
-	'a shutdown after a reload returns the worker ID');
+is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
+	'free', 'a shutdown after a reload returns the worker ID');
 
 $registry->stop;
 done_testing();

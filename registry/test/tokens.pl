@@ -7,14 +7,13 @@ use SnowflakeTest;
 my $role = 'regress_server';
 my $registry = new_registry('registry',
 	"1, 100, grant_time => '10 min', new => true");
-$registry->safe_psql('postgres', qq{
+sql($registry, qq{
 	CREATE ROLE $role LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO $role});
 my $proxy = Proxy->new($registry);
 my $server = new_server_with_clock('server',
 	"snowflake.registry = 'host=$proxy->{host} port=$proxy->{port} dbname=postgres user=$role'");
-my $worker_id = $server->safe_psql('postgres',
-	'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
+my $worker_id = sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 my $worker = server_process($server, 'snowflake grant');
 
 # Have the worker call so often.
@@ -26,7 +25,7 @@ sub has_state
 	my ($condition, $name) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok($server->poll_query_until('postgres', "SELECT $condition FROM snowflake_stat"), $name);
+	becomes_true($server, "SELECT $condition FROM snowflake_stat", $name);
 	return;
 }
 
@@ -34,39 +33,37 @@ sub has_state
 sub keeps_worker_id
 {
 	my ($name) = @_;
-	my $until = $server->safe_psql('postgres', 'SELECT granted_until FROM snowflake_stat');
+	my $until = sql($server, 'SELECT granted_until FROM snowflake_stat');
 
 	call(1);
 	has_state("registry_error IS NULL AND granted_until > '$until'", "the grant is extended, and $name");
-	is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), $worker_id, $name);
+	is(sql($server, 'SELECT worker_id FROM snowflake_stat'), $worker_id, $name);
 	return;
 }
 
 # A warning that is not about the commit
-$registry->safe_psql('postgres', q{
+sql($registry, q{
 	CREATE OR REPLACE FUNCTION snowflake_registry.check_tokens(tokens uuid[], new_token uuid) RETURNS void LANGUAGE plpgsql AS
 	$$BEGIN RAISE WARNING 'of something else'; END$$});
 keeps_worker_id('a warning that is not about the commit is no error');
 
 # Calls that are refused or not even sent have no token.
-$registry->safe_psql('postgres',
-	"REVOKE EXECUTE ON FUNCTION snowflake_registry.extend_grant FROM $role");
+sql($registry, "REVOKE EXECUTE ON FUNCTION snowflake_registry.extend_grant FROM $role");
 call(9);
 has_state("registry_error ~ 'permission denied'", '9 calls are refused');
 $registry->stop('immediate');
 call(9);
 has_state("registry_error ~ 'server closed the connection'", '9 calls are not sent');
 $registry->start;
-$registry->safe_psql('postgres',
-	"GRANT EXECUTE ON FUNCTION snowflake_registry.extend_grant TO $role");
+sql($registry, "GRANT EXECUTE ON FUNCTION snowflake_registry.extend_grant TO $role");
 keeps_worker_id('the server keeps its worker ID after calls without a token');
 
 # The answer to a call that was committed is lost, and some calls after it.
-my $renewed = $registry->safe_psql('postgres', 'SELECT renewed_at FROM snowflake_registry.workers');
+my $renewed = sql($registry, 'SELECT renewed_at FROM snowflake_registry.workers');
 $proxy->set('cut');
 call(1);
 has_state('registry_error IS NOT NULL', 'the answer to a call is lost');
-is($registry->safe_psql('postgres', "SELECT renewed_at > '$renewed' FROM snowflake_registry.workers"),
+is(sql($registry, "SELECT renewed_at > '$renewed' FROM snowflake_registry.workers"),
 	't', 'the call was committed');
 $proxy->set('lose');
 call(14);

@@ -5,8 +5,7 @@ use SnowflakeTest;
 
 my $day = 86400;
 my $node = new_server_with_clock('main');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	CREATE ROLE regress_alice});
 
@@ -15,8 +14,7 @@ sub days_ahead
 {
 	my ($id) = @_;
 
-	return ($node->safe_psql('postgres',
-			"SELECT extract(epoch FROM snowflake_timestamp($id))") - time) / $day;
+	return (sql($node, "SELECT extract(epoch FROM snowflake_timestamp($id))") - time) / $day;
 }
 
 # Stop and start the server; a restart by pg_ctl would lose the clock.
@@ -29,7 +27,7 @@ sub restart
 
 sub next_id
 {
-	return $node->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES RETURNING id');
+	return sql($node, 'INSERT INTO t DEFAULT VALUES RETURNING id');
 }
 
 # What the server says to a statement
@@ -43,7 +41,7 @@ sub sql_notice
 
 my $id = next_id();
 my $follows = 'SELECT follows_clock FROM snowflake_stat';
-is($node->safe_psql('postgres', $follows), 't', 'IDs follow the clock');
+is(sql($node, $follows), 't', 'IDs follow the clock');
 
 # 54 years
 my $offset = -s $node->logfile;
@@ -51,7 +49,7 @@ set_clock($node, 54 * 365 * $day);
 my $next = next_id();
 cmp_ok($next, '>', $id, 'IDs continue with a clock that is decades ahead');
 cmp_ok(abs(days_ahead($next)), '<', 0.01, 'IDs do not follow a clock that is decades ahead');
-is($node->safe_psql('postgres', $follows), 'f', 'snowflake_stat says so');
+is(sql($node, $follows), 'f', 'snowflake_stat says so');
 $node->wait_for_log(
 	qr/WARNING:  clock jumped ahead by 170[12]\d{9} ms, but snowflake IDs do not follow it/,
 	$offset);
@@ -88,14 +86,14 @@ like($error,
 like($error, qr/HINT:  Correct the server's clock. If it is correct .* call snowflake_accept_clock\(\)/,
 	'the hint of a clock that is too far ahead says what to do');
 # A checkpoint of that time makes it no better.
-$node->safe_psql('postgres', 'CHECKPOINT');
+sql($node, 'CHECKPOINT');
 restart();
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: clock is too far ahead/, 'calls fail after the next start, too');
 # Nor does a mark from another server.
 my $other = mark_of($node) + (1 << 22);
-$node->safe_psql('postgres', "SELECT snowflake_raise_mark($other)");
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql($node, "SELECT snowflake_raise_mark($other)");
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: clock is too far ahead/, 'raising the mark does not accept the clock');
 set_clock($node, 0);
 $next = next_id();
@@ -115,26 +113,24 @@ restart();
 cmp_ok(next_id(), '>', $next, 'IDs continue after a restart with a lead of 200 days');
 
 # snowflake_accept_clock
-like(sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_accept_clock()'),
+sql_fails($node, 'SET ROLE regress_alice; SELECT snowflake_accept_clock()',
 	qr/ERROR:  42501: permission denied for function snowflake_accept_clock/,
 	'snowflake_accept_clock() needs a privilege');
 set_clock($node, 3 * 365 * $day);
 $id = next_id();
 cmp_ok(days_ahead($id), '<', 201, 'IDs do not follow a clock that is three years ahead');
-is($node->safe_psql('postgres', $follows), 'f', 'snowflake_stat says so');
+is(sql($node, $follows), 'f', 'snowflake_stat says so');
 $id += 1 << 22;
-$node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
+sql($node, "SELECT snowflake_raise_mark($id)");
 my $raised = next_id();
 cmp_ok($raised, '>=', $id, 'the mark is raised meanwhile');
 cmp_ok(days_ahead($raised), '<', 201, 'IDs do not follow such a clock when the mark is raised');
 $id = $raised;
-is($node->safe_psql('postgres',
-		'SELECT snowflake_accept_clock() = clock_timestamp() OR clock_timestamp() - snowflake_accept_clock() < interval \'10 s\''),
-	't',
-	'snowflake_accept_clock() returns the accepted time');
+is(sql($node, 'SELECT snowflake_accept_clock() = clock_timestamp() OR clock_timestamp() - snowflake_accept_clock() < interval \'10 s\''),
+	't', 'snowflake_accept_clock() returns the accepted time');
 $next = next_id();
 cmp_ok(abs(days_ahead($next) - 3 * 365), '<', 0.01, 'IDs follow an accepted clock');
-is($node->safe_psql('postgres', $follows), 't', 'snowflake_stat says that they follow it again');
+is(sql($node, $follows), 't', 'snowflake_stat says that they follow it again');
 like(slurp_file($node->logfile), qr/LOG:  clock was accepted by snowflake_accept_clock\(\)\n.*DETAIL:  The clock reads \d{4}-.*, and the mark of snowflake IDs was \d+\./, 'the log says who accepted the clock');
 
 # It was wrong after all: IDs continue, but the next start would refuse them.
@@ -147,14 +143,14 @@ like(sql_notice('SELECT snowflake_accept_clock()'),
 cmp_ok(next_id(), '>', $next, 'IDs continue as before');
 $node->wait_for_log(qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock\n.*\n.*HINT:  IDs continue at the pace of real time, but after a restart no ID can be generated/, $accepted);
 restart();
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock.*HINT:.* If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_set_mark/s,
 	'the error after a restart says what to do');
 set_clock($node, 6 * 365 * $day);
 restart();
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/too far ahead/, 'calls fail after a start with three more years');
-$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+sql($node, 'SELECT snowflake_accept_clock()');
 cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'a clock can be accepted after a start');
 $node->stop('immediate');
 start_with_clock($node);
@@ -166,13 +162,12 @@ $node->stop;
 set_clock($node, 4 * 365 * $day);
 start_with_clock($node);
 cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 1, 'IDs continue with a clock that is two years behind');
-$node->append_conf('postgresql.conf', 'restart_after_crash = on');
-$node->reload;
-$node->safe_psql('postgres', 'CHECKPOINT');
+reload_with($node, 'restart_after_crash = on');
+sql($node, 'CHECKPOINT');
 crash_process($node, server_process($node, 'walwriter'));
 cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 1, '... and after a crash');
 set_clock($node, 70 * 365 * $day);
-like(sql_error($node, 'SELECT snowflake_accept_clock()'),
+sql_fails($node, 'SELECT snowflake_accept_clock()',
 	qr/ERROR:  22008: clock is out of range for the snowflake scheme/,
 	'a clock past the end of the timestamp field cannot be accepted');
 $node->stop;
@@ -180,7 +175,7 @@ $node->stop;
 # A server that ran last months ago knows what time it was then, even if it
 # generated no ID: 300 days, and again.
 $node = new_server_with_clock('idle');
-$node->safe_psql('postgres', 'CREATE TABLE t (id bigint DEFAULT snowflake_nextval())');
+sql($node, 'CREATE TABLE t (id bigint DEFAULT snowflake_nextval())');
 next_id();
 foreach my $days (300, 600)
 {
@@ -197,7 +192,7 @@ $node->append_conf('postgresql.conf', "snowflake.max_clock_forward = '60s'");
 $node->stop;
 start_with_clock($node);
 set_clock($node, 600 * $day + 3600);
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: clock is too far ahead of the mark/, 'a clock that jumps after a start, before the first ID, is refused');
 set_clock($node, 600 * $day + 3600, 3600);
 cmp_ok(abs(days_ahead(next_id()) - 600 - 3600 / $day), '<', 0.001,

@@ -4,7 +4,7 @@
 use SnowflakeTest;
 
 my $node = new_server_with_clock('main', 'snowflake.clock_backward = wait', 'snowflake.max_clock_backward = 4s');
-$node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+sql($node, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 
 my $ledger = new_ledger();
 my @clients = start_clients($node, 8);
@@ -30,8 +30,7 @@ foreach my $back (0.001, 0.1, 3)
 cmp_ok($ledger->{longest_wait}, '>', 2, 'the longest wait took over 2 s');
 
 step(-3600);
-like(sql_error($node, 'SELECT snowflake_nextval()'),
-	$refused, 'calls fail after a step of -1 h');
+sql_fails($node, 'SELECT snowflake_nextval()', $refused, 'calls fail after a step of -1 h');
 step(3600);
 ok(first_id($ledger, $node), 'calls succeed when the clock is correct again');
 usleep(200_000);
@@ -49,36 +48,32 @@ usleep(1_500_000);
 my @warnings = slurp_file($node->logfile, $offset) =~ /clock jumped ahead/g;
 is(scalar(@warnings), 1, 'a step of +1 h is logged once');
 step(-3600);
-like(sql_error($node, 'SELECT snowflake_nextval()'),
-	$refused, 'calls fail after the step back by 1 h');
+sql_fails($node, 'SELECT snowflake_nextval()', $refused, 'calls fail after the step back by 1 h');
 step(3600);
 ok(first_id($ledger, $node), 'calls succeed when the clock is ahead again');
 usleep(200_000);
 
-$node->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
 my @received = finish_clients(@clients);
 note_ids($ledger, @received);
 cmp_ok($ledger->{ids}, '>', 10000, 'clients received more than 10000 IDs');
 is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids} IDs");
 
 # A mark that is raised may be ahead of the clock by reserve_time and 60 s, as at a start.
-$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 100ms');
-$node->reload;
+reload_with($node, 'snowflake.max_clock_backward = 100ms');
 $node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_clock_backward') = '100ms'");
-my $raised = $node->safe_psql('postgres', q{
+my $raised = sql($node, q{
 	SELECT snowflake_nextval();
 	SELECT snowflake_raise_mark(snowflake_lower_bound(clock_timestamp() + interval '3 s'))});
 $raised =~ s/.*\n//;
 cmp_ok(first_id($ledger, $node), '>=', $raised, 'a call waits for a mark that was raised');
 
 # One that is ahead by less delays calls until then, not for what is reserved.
-$node->append_conf('postgresql.conf', "snowflake.max_clock_backward = 4s\nsnowflake.reserve_time = 20s");
-$node->reload;
+reload_with($node, "snowflake.max_clock_backward = 4s\nsnowflake.reserve_time = 20s");
 $node->poll_query_until('postgres', "SELECT current_setting('snowflake.reserve_time') = '20s'");
-$node->safe_psql('postgres', "SELECT snowflake_nextval() FROM pg_sleep(1)");
+sql($node, "SELECT snowflake_nextval() FROM pg_sleep(1)");
 my $begun = time;
-$node->safe_psql('postgres', q{
+sql($node, q{
 	SELECT snowflake_nextval();
 	SELECT snowflake_raise_mark(snowflake_lower_bound(clock_timestamp() + interval '5 ms'))});
 ok(first_id($ledger, $node), 'an ID after a mark that is a bit ahead');
@@ -103,8 +98,7 @@ like(
 	'the detail of a mark ahead of the clock has both times');
 like($error, qr/HINT:.*set "snowflake\.clock_backward" to "continue"/,
 	'the hint of a mark ahead of the clock has the way out');
-$node->append_conf('postgresql.conf', "snowflake.max_lead = '2h'");
-$node->reload;
+reload_with($node, "snowflake.max_lead = '2h'");
 $node->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.max_lead') = '2h'");
 cmp_ok(first_id($ledger, $node), '>', $ledger->{last},

@@ -4,25 +4,23 @@
 use SnowflakeTest;
 
 my $node = new_server_with_clock('main', 'max_connections = 50');
-$node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+sql($node, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 my $ledger = new_ledger();
 my $warning = qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock/;
 
 # How far the last ID is ahead of the server's clock, in seconds
 sub lead
 {
-	return $node->safe_psql('postgres',
-		'SELECT lead_ms / 1000 FROM snowflake_stat');
+	return sql($node, 'SELECT lead_ms / 1000 FROM snowflake_stat');
 }
 
 # IDs for so many seconds, as many as there are; returns how many.
 sub use_all_for
 {
 	my ($seconds) = @_;
-	my $before = $node->safe_psql('postgres', 'SELECT ids FROM snowflake_stat');
+	my $before = sql($node, 'SELECT ids FROM snowflake_stat');
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		DO \$\$
 		DECLARE
 			-- not of the wall clock, which the test sets
@@ -33,8 +31,7 @@ sub use_all_for
 				PERFORM count(*) FROM snowflake_nextval(4096);
 			END LOOP;
 		END \$\$});
-	return $node->safe_psql('postgres', 'SELECT ids FROM snowflake_stat') -
-	  $before;
+	return sql($node, 'SELECT ids FROM snowflake_stat') - $before;
 }
 
 # An hour back under load: nobody waits, nothing is repeated.
@@ -67,10 +64,8 @@ set_clock($node, -7200);
 first_id($ledger, $node);
 $node->wait_for_log($warning, $offset);
 cmp_ok(lead(), '>', 7190, 'another step back by an hour is logged');
-is($node->safe_psql('postgres',
-		'SELECT clock_steps, clock_errors, clock_waits, max_backward_ms BETWEEN 7190000 AND 7210000 FROM snowflake_stat'),
-	'2|0|0|t',
-	'both steps back are counted, and no call failed or waited');
+is(sql($node, 'SELECT clock_steps, clock_errors, clock_waits, max_backward_ms BETWEEN 7190000 AND 7210000 FROM snowflake_stat'),
+	'2|0|0|t', 'both steps back are counted, and no call failed or waited');
 
 end_clients($node);
 note_ids($ledger, finish_clients(@clients));
@@ -96,7 +91,7 @@ $node->append_conf('postgresql.conf',
 	"snowflake.max_lead = 1h\nsnowflake.scheme = 'timestamp=41,worker=15,sequence=7'");
 $node->stop;
 start_with_clock($node);
-my $reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat');
+my $reserves = sql($node, 'SELECT reserves FROM snowflake_stat');
 $start = time;
 my $tries = 0;
 do
@@ -104,16 +99,15 @@ do
 	use_all_for(2);
 } until lead() > 0.5 || ++$tries == 10;
 cmp_ok(lead(), '>', 0.5, 'under max_lead IDs run ahead, by ' . lead() . ' s');
-$reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat') - $reserves;
+$reserves = sql($node, 'SELECT reserves FROM snowflake_stat') - $reserves;
 cmp_ok($reserves, '<=', 2 * (time - $start) + 3,
 	"IDs that run ahead need at most two flushes per reserve_time ($reserves)");
-$node->append_conf('postgresql.conf', 'snowflake.max_lead = 0');
-$node->reload;
+reload_with($node, 'snowflake.max_lead = 0');
 $node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '0'");
-my $waits = $node->safe_psql('postgres', 'SELECT clock_waits FROM snowflake_stat');
+my $waits = sql($node, 'SELECT clock_waits FROM snowflake_stat');
 $id = first_id($ledger, $node);
 cmp_ok(first_id($ledger, $node), '>', $id, 'IDs increase after max_lead was lowered');
-is($node->safe_psql('postgres', 'SELECT clock_waits FROM snowflake_stat'),
+is(sql($node, 'SELECT clock_waits FROM snowflake_stat'),
 	$waits, 'no call waits for the clock after max_lead was lowered');
 
 # A restart with a lead: what was reserved is waited for, so that restarts do not
@@ -130,8 +124,7 @@ foreach my $i (1 .. 5)
 	cmp_ok($next, '>', $id, "crash $i with a lead: IDs increase");
 	cmp_ok(time - $start, '<', 20, 'the first ID after a crash with a lead waits for the reserve at most');
 	$id = $next;
-	my $made = $node->safe_psql('postgres',
-		"SELECT extract(epoch FROM snowflake_timestamp($id))");
+	my $made = sql($node, "SELECT extract(epoch FROM snowflake_timestamp($id))");
 	($first_at, $first_made) = (time, $made) if $i == 1;
 	my $passed = time - $first_at;
 	cmp_ok($made - $first_made, '<=', $passed + 1,
@@ -141,11 +134,11 @@ foreach my $i (1 .. 5)
 
 # A clock that lost its battery: long before the epoch.
 set_clock($node, -1_700_000_000);
-cmp_ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+cmp_ok(sql($node, 'SELECT snowflake_nextval()'),
 	'>', $id, 'IDs continue with a clock of the 1970s');
 $node->stop;
 start_with_clock($node);
-cmp_ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+cmp_ok(sql($node, 'SELECT snowflake_nextval()'),
 	'>', $id, 'IDs continue after a start with a clock of the 1970s');
 $node->stop;
 

@@ -15,9 +15,8 @@ sub start_with
 	$offset = -s $node->logfile;
 	$node->start;
 	$node->wait_for_log(qr/snowflake IDs (continue above|start without) .*\n/, $offset);
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'snowflake startup'")
-	  or die 'the worker does not end';
+	wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'snowflake startup'",
+		'the worker does not end');
 	return slurp_file($node->logfile, $offset);
 }
 
@@ -33,7 +32,7 @@ sub reports
 		$log,
 		qr/^WARNING:  $message\nDETAIL:  .*\nHINT:  .*\nCONTEXT:  while checking at server start whether snowflake IDs can be generated$/m,
 		"$name: a warning at server start");
-	like(sql_error($node, 'SELECT snowflake_nextval()'),
+	sql_fails($node, 'SELECT snowflake_nextval()',
 		qr/ERROR:  .*: $message/, "$name: calls fail with the same message");
 }
 
@@ -47,19 +46,18 @@ reports('epoch=2097-01-01,timestamp=41,worker=10,sequence=12',
 
 # The default was tried first, and then a scheme with fewer bits.
 start_with($good);
-$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($node, 'SELECT snowflake_nextval()');
 reports('epoch=2016-11-01,tick=1ms,timestamp=41,worker=2,sequence=12',
 	'mark of snowflake IDs is too far ahead of the clock',
 	'a scheme by which the mark is in the future');
-like(
-	sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/HINT:  .* call snowflake_set_mark\(0, force => true\) if no ID of the former scheme is kept anywhere/,
 	'the hint names the way out for a scheme that was only tried');
-is($node->safe_psql('postgres', q{
+is(sql($node, q{
 		SELECT snowflake_set_mark(0, force => true);
 		SELECT snowflake_timestamp(snowflake_nextval()) > now() - interval '1 min'}),
 	"\nt", 'IDs are generated after the way out of the hint');
-is($node->safe_psql('postgres', 'SELECT clock_errors FROM snowflake_stat'),
+is(sql($node, 'SELECT clock_errors FROM snowflake_stat'),
 	2, 'a warning at server start counts as no failed call');
 
 $node->stop;

@@ -15,15 +15,13 @@ unless (-e "$sharedir/extension/snowflake_example.control")
 }
 
 my $node = new_server('main', 'snowflake.worker_id = 5');
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_example; CREATE EXTENSION snowflake_convert');
+sql($node, 'CREATE EXTENSION snowflake_example; CREATE EXTENSION snowflake_convert');
 
 sub preload
 {
 	my ($libraries) = @_;
 
-	$node->append_conf('postgresql.conf',
-		"shared_preload_libraries = '$libraries'");
-	$node->restart;
+	restart_with($node, "shared_preload_libraries = '$libraries'");
 	return;
 }
 
@@ -38,25 +36,20 @@ foreach my $libraries ('snowflake', 'snowflake, snowflake_example',
 	'snowflake_example, snowflake')
 {
 	preload($libraries);
-	is($node->safe_psql('postgres', $in_turns),
-		'10000|10000', "shared_preload_libraries = '$libraries'");
+	is(sql($node, $in_turns), '10000|10000', "shared_preload_libraries = '$libraries'");
 }
 
 # Blocks, of several ticks
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT snowflake_nextval() AS before \gset
 		SELECT count(*), count(*) FILTER (WHERE id <= previous), count(DISTINCT snowflake_timestamp(id)) > 2,
 			min(id) > :before AND max(id) < snowflake_nextval()
 		FROM (
 			SELECT id, lag(id) OVER (ORDER BY n) AS previous
 			FROM unnest(example_block(10000)) WITH ORDINALITY i(id, n)) t}),
-	'10000|0|t|t',
-	'the IDs of a block are distinct and in order');
-like(
-	sql_error($node, 'SET statement_timeout = 2000; SELECT example_block(0)'),
-	qr/ERROR:  22023: count of snowflake IDs must be at least 1/,
-	'a block of no IDs is refused');
+	'10000|0|t|t', 'the IDs of a block are distinct and in order');
+sql_fails($node, 'SET statement_timeout = 2000; SELECT example_block(0)',
+	qr/ERROR:  22023: count of snowflake IDs must be at least 1/, 'a block of no IDs is refused');
 my @sessions = start_queries(
 	$node,
 	map { $_ % 2
@@ -70,22 +63,18 @@ is(verdict($ledger), '0 duplicates, 0 falls', 'IDs that several backends get at 
 is($ledger->{ids}, 40000, 'no ID of the backends is lost');
 
 # As the default of a key, and for a key that is converted
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		CREATE TABLE orders (id text PRIMARY KEY DEFAULT example_order_number(), n bigserial);
 		INSERT INTO orders (n) SELECT generate_series(1, 100);
 		SELECT count(*) FROM orders WHERE id ~ '^5-\d+-\d+$'}),
-	'100',
-	'a function of another extension is the default of a key');
-is( $node->safe_psql(
-		'postgres', q{
+	'100', 'a function of another extension is the default of a key');
+is( sql($node, q{
 		CREATE TABLE old (id serial PRIMARY KEY, v int);
 		INSERT INTO old (v) VALUES (1);
 		SELECT count(*) > 0 FROM snowflake_convert('old', generator => 'example_id()');
 		INSERT INTO old (v) VALUES (2);
 		SELECT worker_id FROM old, snowflake_parse(example_snowflake_id(id)) WHERE v = 2}),
-	"t\n5",
-	'snowflake_convert() takes a function of another extension');
+	"t\n5", 'snowflake_convert() takes a function of another extension');
 
 # What docs/develop/api.md shows
 my $page = Page->claim('docs/develop/api.md');
@@ -118,26 +107,20 @@ command_ok(
 		"PG_CPPFLAGS=-I$headers"
 	],
 	'the functions of docs/develop/api.md are built');
-is( $node->safe_psql(
-		'postgres', qq{
+is( sql($node, qq{
 		CREATE FUNCTION my_id() RETURNS bigint LANGUAGE c AS '$build/my';
 		CREATE FUNCTION my_block(int) RETURNS bigint LANGUAGE c AS '$build/my';
 		SELECT snowflake_nextval() < my_id(), my_block(10000)}),
-	't|10000',
-	'the functions of docs/develop/api.md generate IDs');
-like(
-	$node->safe_psql('postgres', "$simple SELECT order_number()"),
-	qr/^ORD-[0-9A-Z]{13}$/,
-	'the function in SQL of docs/develop/api.md works');
-is( $node->safe_psql(
-		'postgres', qq{
+	't|10000', 'the functions of docs/develop/api.md generate IDs');
+like(sql($node, "$simple SELECT order_number()"),
+	qr/^ORD-[0-9A-Z]{13}$/, 'the function in SQL of docs/develop/api.md works');
+is( sql($node, qq{
 		SET client_min_messages = error;
 		CREATE TABLE customers (id serial PRIMARY KEY, name text);
 		$convert
 		INSERT INTO customers (name) VALUES ('x');
 		SELECT id > 1e18 FROM customers}) =~ /\nt$/,
-	1,
-	'the conversion of docs/develop/api.md works');
+	1, 'the conversion of docs/develop/api.md works');
 
 # Parts and scheme, which may be written as a name or have no worker
 my $parts = q{
@@ -145,14 +128,12 @@ my $parts = q{
 		AND coalesce(p.worker_id, 0) = e.worker_id AND coalesce(p.datacenter_id, 0) = e.datacenter_id
 		AND id >> shifts[1] = e.tick)
 	FROM snowflake_nextval(1000) id, snowflake_parse(id) p, example_parts(id) e, example_scheme()};
-is($node->safe_psql('postgres', $parts), '1000|t', 'the C interface takes an ID apart as snowflake_parse() does');
-is( $node->safe_psql('postgres', "SET timezone = 'UTC'; SELECT * FROM example_scheme()"),
+is(sql($node, $parts), '1000|t', 'the C interface takes an ID apart as snowflake_parse() does');
+is(sql($node, "SET timezone = 'UTC'; SELECT * FROM example_scheme()"),
 	'epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12|2016-11-01 00:00:00+00|1000|{41,0,10,12}|{22,0,12,0}',
 	'the C interface returns the default scheme');
-like(
-	sql_error($node, 'SELECT example_parts(-1)'),
-	qr/ERROR:  22003: snowflake ID -1 is negative/,
-	'a negative ID is not taken apart');
+sql_fails($node, 'SELECT example_parts(-1)',
+	qr/ERROR:  22003: snowflake ID -1 is negative/, 'a negative ID is not taken apart');
 foreach my $case (
 	[
 		'sonyflake',
@@ -170,34 +151,27 @@ foreach my $case (
 	my ($scheme, $fields) = @$case;
 
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
-	$node->append_conf('postgresql.conf', 'snowflake.worker_id = 0');
-	$node->restart;
-	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
-	is( $node->safe_psql(
-			'postgres', "SET timezone = 'UTC'; SELECT * FROM example_scheme()"),
-		$fields, $scheme);
-	is($node->safe_psql('postgres', $parts), '1000|t', 'IDs of this scheme are taken apart as by snowflake_parse()');
+	restart_with($node, 'snowflake.worker_id = 0');
+	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
+	is(sql($node, "SET timezone = 'UTC'; SELECT * FROM example_scheme()"), $fields, $scheme);
+	is(sql($node, $parts), '1000|t', 'IDs of this scheme are taken apart as by snowflake_parse()');
 }
 
 # Versions
-is($node->safe_psql('postgres', 'SELECT example_version(1)'),
-	'1', 'the C interface has its version');
-like(
-	sql_error($node, 'SELECT example_version(2)'),
+is(sql($node, 'SELECT example_version(1)'), '1', 'the C interface has its version');
+sql_fails($node, 'SELECT example_version(2)',
 	qr/ERROR:  0A000: the loaded version of snowflake is too old\nDETAIL:  Its C interface has version 1, but version 2 is required\.\nHINT:  Upgrade the extension snowflake and restart the server\./,
 	'a later version of the C interface is refused');
 
 # Without preloading
 preload('snowflake_example');
-like(
-	sql_error($node, 'SELECT example_id()'),
+sql_fails($node, 'SELECT example_id()',
 	qr/ERROR:  55000: snowflake is not loaded\nHINT:  Install the extension snowflake, append snowflake to "shared_preload_libraries" in postgresql\.conf, and restart the server\./,
 	'a call without snowflake loaded is refused');
 foreach my $call ('example_id()', 'example_block(1)', 'example_parts(1)',
 	'example_scheme()')
 {
-	like(
-		sql_error($node, "LOAD 'snowflake'; SELECT $call"),
+	sql_fails($node, "LOAD 'snowflake'; SELECT $call",
 		qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nHINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake_example, snowflake'/,
 		"$call: snowflake is loaded by the session only");
 }

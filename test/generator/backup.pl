@@ -8,8 +8,7 @@ $node->init(has_archiving => 1, allows_streaming => 1);
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'");
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
 
@@ -18,8 +17,7 @@ my @clients = start_clients($node, 4);
 usleep(300_000);
 $node->backup('backup');
 usleep(300_000);
-my $target = $node->safe_psql('postgres',
-	"SELECT pg_create_restore_point('target')");
+my $target = sql($node, "SELECT pg_create_restore_point('target')");
 usleep(1_500_000);
 $node->stop('fast');
 my ($last) = sort { $b <=> $a } map { @$_ } finish_clients(@clients);
@@ -39,8 +37,7 @@ sub restored_goes_on
 		  . "recovery_target_action = promote\n$conf");
 	set_clock($restored, -$back);
 	start_with_clock($restored);
-	$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
-	  or die;
+	wait_until_true($restored, 'SELECT NOT pg_is_in_recovery()',);
 
 	my $ledger = new_ledger();
 	my $stored = stored_ids($restored);

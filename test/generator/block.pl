@@ -7,8 +7,7 @@ my $node = new_server('main', 'fsync = off', 'max_wal_size = 4GB');
 
 # The memory of the backend that makes them, at its highest
 my ($before, $count, $after) = split /\n/,
-  $node->safe_psql(
-	'postgres', q{
+  sql($node, q{
 	CREATE FUNCTION memory() RETURNS int LANGUAGE plpgsql AS $$
 	DECLARE
 		kb int;
@@ -26,19 +25,13 @@ cmp_ok($after - $before, '<', 2048,
 	'in constant memory (' . ($after - $before) . ' kB more)');
 
 my $start = time;
-like(
-	sql_error(
-		$node,
-		"SET statement_timeout = '200ms'; SELECT count(*) FROM (SELECT snowflake_nextval(2000000000) OFFSET 0) i"
-	),
-	qr/57014: canceling statement due to statement timeout/,
-	'a block can be cancelled');
+sql_fails($node,
+		"SET statement_timeout = '200ms'; SELECT count(*) FROM (SELECT snowflake_nextval(2000000000) OFFSET 0) i",
+	qr/57014: canceling statement due to statement timeout/, 'a block can be cancelled');
 cmp_ok(time - $start, '<', 20, 'a cancelled block ends at once');
 
 # Blocks and single IDs of many backends
-$node->safe_psql('postgres',
-	'CREATE UNLOGGED TABLE ids (backend int, n int, id bigint, at timestamptz)'
-);
+sql($node, 'CREATE UNLOGGED TABLE ids (backend int, n int, id bigint, at timestamptz)');
 my @sessions = start_queries(
 	$node,
 	map {
@@ -50,19 +43,15 @@ my @sessions = start_queries(
 		 FROM ($source OFFSET 0) s"
 	} 1 .. 8);
 is(finish_queries(@sessions), 8, 'blocks and single IDs are generated at the same time');
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <= previous),
 			   count(*) FILTER (WHERE snowflake_timestamp(id) > at)
 		FROM (SELECT id, at, lag(id) OVER (PARTITION BY backend ORDER BY n) AS previous FROM ids) i}
-	),
-	'800000|800000|0|0',
-	'IDs of blocks are distinct, increase, and are not ahead of the clock');
+	), '800000|800000|0|0', 'IDs of blocks are distinct, increase, and are not ahead of the clock');
 
 # Where a block takes whole ticks, it leaves no number out.
 my ($ticks, $full) = split /\|/,
-  $node->safe_psql(
-	'postgres', q{
+  sql($node, q{
 	SELECT count(*), count(*) FILTER (WHERE ids = 4096)
 	FROM (SELECT count(*) AS ids FROM snowflake_nextval(200000) id
 		  GROUP BY snowflake_timestamp(id)) t});
@@ -74,7 +63,7 @@ $node->stop;
 # second, ten sessions ask for blocks that would use it up, and one for single IDs.
 my $scarce = new_server('scarce', 'fsync = off',
 	"snowflake.scheme = 'tick=1s,timestamp=33,worker=10,sequence=4'");
-$scarce->safe_psql('postgres', 'CREATE TABLE taken (session int, id bigint)');
+sql($scarce, 'CREATE TABLE taken (session int, id bigint)');
 @sessions = start_queries(
 	$scarce,
 	map {
@@ -83,7 +72,7 @@ $scarce->safe_psql('postgres', 'CREATE TABLE taken (session int, id bigint)');
 my $slowest = 0;
 foreach my $i (1 .. 5)
 {
-	my $waited = $scarce->safe_psql('postgres', q{
+	my $waited = sql($scarce, q{
 		SELECT extract(epoch FROM snowflake_timestamp(id) - at)
 		FROM (SELECT clock_timestamp() AS at, snowflake_nextval() AS id) i});
 
@@ -92,14 +81,11 @@ foreach my $i (1 .. 5)
 cmp_ok($slowest, '<', 2.5,
 	"a single call waits for the next tick, not longer ($slowest s)");
 is(finish_queries(@sessions), 10, 'all blocks are complete');
-is( $scarce->safe_psql(
-		'postgres', q{
+is( sql($scarce, q{
 		SELECT count(*), count(DISTINCT id),
 			   -- each session has some of a tick that several of them share
 			   (SELECT max(n) FROM (SELECT count(DISTINCT session) AS n FROM taken GROUP BY id >> 14) t) >= 8
-		FROM taken}),
-	'160|160|t',
-	'blocks and single calls share the ticks');
+		FROM taken}), '160|160|t', 'blocks and single calls share the ticks');
 
 # A block that is cancelled while it waits leaves its place in the queue.  The
 # next one of the same session has as many IDs as were asked for all the same.

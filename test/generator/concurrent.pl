@@ -10,9 +10,7 @@ my $node = new_server('main', 'snowflake.worker_id = 1', 'fsync = off',
 	'max_wal_size = 4GB', 'shared_buffers = 512MB');
 
 # Each backend inserts its IDs, with the clock read after each.
-$node->safe_psql('postgres',
-	'CREATE UNLOGGED TABLE ids (backend int, n int, id bigint, at timestamptz)'
-);
+sql($node, 'CREATE UNLOGGED TABLE ids (backend int, n int, id bigint, at timestamptz)');
 my @sessions = start_queries(
 	$node,
 	map {
@@ -20,34 +18,19 @@ my @sessions = start_queries(
 		 FROM generate_series(1, $ids_each) n"
 	} 1 .. $backends);
 is(finish_queries(@sessions), $backends, 'all backends get the IDs that they request');
-is( $node->safe_psql(
-		'postgres', 'SELECT count(*), count(DISTINCT id) FROM ids'),
-	join('|', ($backends * $ids_each) x 2),
-	'IDs of all backends are distinct');
-is( $node->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY backend ORDER BY n) AS previous FROM ids) i
-		 WHERE id <= previous'),
-	'0',
-	'IDs of each backend increase');
-is( $node->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM ids WHERE (snowflake_parse(id))."timestamp" > at'
-	),
-	'0',
-	'no ID is ahead of the clock');
-is( $node->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM ids WHERE (snowflake_parse(id)).worker_id <> 1'),
-	'0',
-	'all IDs have the worker ID of the server');
+is(sql($node, 'SELECT count(*), count(DISTINCT id) FROM ids'),
+	join('|', ($backends * $ids_each) x 2), 'IDs of all backends are distinct');
+is( sql($node, 'SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY backend ORDER BY n) AS previous FROM ids) i
+		 WHERE id <= previous'), '0', 'IDs of each backend increase');
+is(sql($node, 'SELECT count(*) FROM ids WHERE (snowflake_parse(id))."timestamp" > at'),
+	'0', 'no ID is ahead of the clock');
+is(sql($node, 'SELECT count(*) FROM ids WHERE (snowflake_parse(id)).worker_id <> 1'),
+	'0', 'all IDs have the worker ID of the server');
 
 # An ID asked for after another was received is greater, across backends and
 # databases: the clients of pgbench note the greatest that was received before
 # each asks for one.
-$node->safe_psql(
-	'postgres',
-	q{
+sql($node, q{
 	CREATE TABLE received (k int PRIMARY KEY, id bigint);
 	INSERT INTO received VALUES (0, 0);
 	CREATE TABLE falls (before bigint, id bigint);
@@ -77,11 +60,10 @@ $node->command_ok(
 		'-d', $node->connstr('postgres')
 	],
 	'clients request IDs in turn');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM falls'),
-	'0', 'an ID that is requested later is greater');
+is(sql($node, 'SELECT count(*) FROM falls'), '0', 'an ID that is requested later is greater');
 my $last = 0;
 my $falls = 0;
-$node->safe_psql('postgres', 'CREATE DATABASE other');
+sql($node, 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION snowflake');
 foreach my $i (1 .. 20)
 {
@@ -94,8 +76,7 @@ is($falls, 0, 'IDs of all databases are distinct');
 
 # Under full load a tick's numbers are all used, each once.  Nothing is stored
 # while the IDs are generated, so that the demand is above 4096 per ms.
-$node->safe_psql('postgres',
-	'CREATE UNLOGGED TABLE loads (backend int, ids bigint[])');
+sql($node, 'CREATE UNLOGGED TABLE loads (backend int, ids bigint[])');
 @sessions = start_queries(
 	$node,
 	map {
@@ -113,7 +94,7 @@ my $full_ticks = q{
 		   count(*) AS ticks
 	FROM ticks};
 my ($full, $wrong, $ticks) = split /\|/,
-  $node->safe_psql('postgres', $full_ticks =~ s/:bits/12/gr);
+  sql($node, $full_ticks =~ s/:bits/12/gr);
 SKIP:
 {
 	# An emulated processor, say; the next test is for any machine.
@@ -124,10 +105,8 @@ SKIP:
 is($wrong, 0, 'no tick has a number twice');
 
 # With a sequence that any machine exhausts, nearly all ticks are full.
-$node->append_conf('postgresql.conf',
-	"snowflake.scheme = 'timestamp=41,worker=15,sequence=7'");
-$node->restart;
-$node->safe_psql('postgres', 'TRUNCATE loads');
+restart_with($node, "snowflake.scheme = 'timestamp=41,worker=15,sequence=7'");
+sql($node, 'TRUNCATE loads');
 @sessions = start_queries(
 	$node,
 	map {
@@ -135,18 +114,13 @@ $node->safe_psql('postgres', 'TRUNCATE loads');
 		 FROM generate_series(1, 20000)"
 	} 1 .. 4);
 is(finish_queries(@sessions), 4, 'backends exhaust a short sequence');
-($full, $wrong, $ticks) = split /\|/,
-  $node->safe_psql('postgres', $full_ticks =~ s/:bits/7/gr);
+($full, $wrong, $ticks) = split /\|/, sql($node, $full_ticks =~ s/:bits/7/gr);
 cmp_ok($full, '>', 0.7 * $ticks, "$full of $ticks ticks have all 128 numbers");
 is($wrong, 0, 'no tick has a number twice');
 
 # IDs may run ahead of the clock by max_lead, and by no more.
-$node->append_conf('postgresql.conf',
-	"snowflake.max_lead = 100ms\nsnowflake.scheme = 'timestamp=41,worker=18,sequence=4'");
-$node->restart;
-my $most = $node->safe_psql(
-	'postgres',
-	q{SELECT extract(epoch FROM max((snowflake_parse(id))."timestamp" - at)) * 1000
+restart_with($node, "snowflake.max_lead = 100ms\nsnowflake.scheme = 'timestamp=41,worker=18,sequence=4'");
+my $most = sql($node, q{SELECT extract(epoch FROM max((snowflake_parse(id))."timestamp" - at)) * 1000
 	  FROM (SELECT snowflake_nextval() AS id, clock_timestamp() AS at
 			FROM generate_series(1, 5000) OFFSET 0) i});
 cmp_ok($most, '>', 50, "with max_lead, bursts borrow from later ticks (lead $most ms)");

@@ -11,13 +11,12 @@ $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\nautovacuum = off\nlog_disconnections = on");
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE plain (id bigserial PRIMARY KEY, v int);
 	CREATE TABLE given (v int);
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), v int)});
-my $has_default = $node->safe_psql('postgres', q{SELECT current_setting('server_version_num')::int >= 160000}) eq 't';
+my $has_default = sql($node, q{SELECT current_setting('server_version_num')::int >= 160000}) eq 't';
 my $file = $node->basedir . '/rows';
 
 sub write_file
@@ -43,8 +42,7 @@ sub wal_of
 {
 	my ($table) = @_;
 
-	return $node->safe_psql(
-		'postgres', qq{
+	return sql($node, qq{
 		CHECKPOINT;
 		SELECT pg_current_wal_insert_lsn() AS lsn \\gset
 		COPY $table (v) FROM '$file';
@@ -64,13 +62,13 @@ is(keys_of('t'), $rows, 'each row has an ID of its own');
 #
 # Formats and options
 #
-$node->safe_psql('postgres', qq{
+sql($node, qq{
 	COPY given FROM '$file';
 	COPY given TO '$file.binary' (FORMAT binary);
 	TRUNCATE t;
 	COPY t (v) FROM '$file.binary' (FORMAT binary)});
 is(keys_of('t'), $rows, 'binary format: each row has an ID of its own');
-$node->safe_psql('postgres', qq{
+sql($node, qq{
 	BEGIN;
 	TRUNCATE t;
 	COPY t (v) FROM '$file' (FREEZE);
@@ -82,28 +80,26 @@ SKIP:
 	skip 'COPY has no DEFAULT before PostgreSQL 16', 2 unless $has_default;
 
 	write_file(map { $_ % 2 ? "$_\t$_" : "\\D\t$_" } 1 .. $rows);
-	$node->safe_psql('postgres', "TRUNCATE t; COPY t FROM '$file' (DEFAULT '\\D')");
+	sql($node, "TRUNCATE t; COPY t FROM '$file' (DEFAULT '\\D')");
 	is(keys_of('t'), $rows, 'DEFAULT: each row has an ID of its own');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE id = v'), $rows / 2, 'DEFAULT: or that of the file');
+	is(sql($node, 'SELECT count(*) FROM t WHERE id = v'), $rows / 2, 'DEFAULT: or that of the file');
 }
 
 #
 # Foreign tables
 #
-my $wrappers = $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_available_extensions WHERE name IN ('file_fdw', 'postgres_fdw')});
+my $wrappers = sql($node, q{SELECT count(*) FROM pg_available_extensions WHERE name IN ('file_fdw', 'postgres_fdw')});
 SKIP:
 {
 	skip 'file_fdw and postgres_fdw are not installed', 4 if $wrappers != 2;
 
 	# Each line has the key and a number; the key may be the default.
 	my $default = $has_default ? q{, "default" '\D'} : '';
-	my $user = $node->safe_psql('postgres', 'SELECT current_user');
+	my $user = sql($node, 'SELECT current_user');
 	my ($host, $port) = ($node->host, $node->port);
 
 	write_file(map { ($has_default ? '\D' : $_) . "\t$_" } 1 .. 100);
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		CREATE EXTENSION file_fdw;
 		CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
 		CREATE FOREIGN TABLE from_file (id bigint DEFAULT snowflake_nextval(), v int)
@@ -120,12 +116,11 @@ SKIP:
 		CREATE TRIGGER see BEFORE INSERT ON sees EXECUTE FUNCTION see_trigger()});
 	is(keys_of('from_file'), 100, 'file_fdw: each row has a key of its own');
 	write_file(map { ($has_default ? '\D' : $_ + $rows) . "\t$_" } 1 .. 100);
-	$node->safe_psql('postgres', "COPY sees (v) FROM PROGRAM 'seq 3'");
+	sql($node, "COPY sees (v) FROM PROGRAM 'seq 3'");
 	is(keys_of('seen'), $has_default ? 200 : 100, 'file_fdw that COPY reads: each row has a key of its own');
 	is(keys_of('sees'), 3, '... and each row of that COPY');
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		CREATE EXTENSION postgres_fdw;
 		CREATE SERVER remote FOREIGN DATA WRAPPER postgres_fdw
 			OPTIONS (host '$host', port '$port', dbname 'postgres', batch_size '30');
@@ -140,7 +135,7 @@ SKIP:
 #
 # The session ends in the middle, and with it the table, which a savepoint created
 #
-$node->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('plain_id_seq')});
+sql($node, q{SELECT snowflake_set_sequence_kind('plain_id_seq')});
 my $log_end = -s $node->logfile;
 $node->psql(
 	'postgres', q{
@@ -159,19 +154,18 @@ unlike(slurp_file($node->logfile, $log_end), qr/terminated by signal/,
 #
 my $subscriber = new_server('subscriber', 'snowflake.worker_id = 2', 'wal_level = logical');
 my $publisher = $node->connstr . ' dbname=postgres';
-$node->safe_psql('postgres', 'CREATE TABLE published (v int PRIMARY KEY);
+sql($node, 'CREATE TABLE published (v int PRIMARY KEY);
 	INSERT INTO published SELECT generate_series(1, 100);
 	CREATE PUBLICATION p FOR TABLE published');
-$subscriber->safe_psql(
-	'postgres', qq{
+sql($subscriber, qq{
 	CREATE TABLE published (v int PRIMARY KEY, id bigint DEFAULT snowflake_nextval(), u uuid DEFAULT uuid_v7());
 	CREATE SUBSCRIPTION s CONNECTION '$publisher' PUBLICATION p});
 $subscriber->wait_for_subscription_sync($node, 's');
 is(keys_of('published', $subscriber), 100, 'initial copy of a subscription: each row has an ID of its own');
-$node->safe_psql('postgres', 'INSERT INTO published SELECT generate_series(101, 200)');
+sql($node, 'INSERT INTO published SELECT generate_series(101, 200)');
 $node->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT count(DISTINCT id), count(DISTINCT u) FROM published'),
+is(sql($subscriber, 'SELECT count(DISTINCT id), count(DISTINCT u) FROM published'),
 	'200|200', '... and each row that follows');
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql($subscriber, 'DROP SUBSCRIPTION s');
 
 done_testing();

@@ -4,7 +4,7 @@ use SnowflakeTest;
 
 my $node = new_server_with_clock('main', 'restart_after_crash = on');
 my $clock = 0;
-$node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+sql($node, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 
 my $ledger = new_ledger();
 
@@ -46,10 +46,8 @@ foreach my $mode ('immediate', 'fast')
 
 # What is stored is among what was received, or was lost on the way to the
 # client: nothing was stored twice, because of the primary key.
-is( $node->safe_psql(
-		'postgres', 'SELECT count(*) > 1000 AND max(id) <= snowflake_nextval() FROM t'),
-	't',
-	'new IDs are above the stored ones');
+is(sql($node, 'SELECT count(*) > 1000 AND max(id) <= snowflake_nextval() FROM t'),
+	't', 'new IDs are above the stored ones');
 cmp_ok($ledger->{longest_wait}, '<', 5.5,
 	sprintf('the longest wait for a first ID was %.1f s',
 		$ledger->{longest_wait}));

@@ -5,8 +5,7 @@ use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(300000) AS id;
 	} . create_ms() . q{
 	SELECT ms('SELECT count(id) FROM ids')});
@@ -16,8 +15,7 @@ $node->safe_psql(
 sub compare
 {
 	my ($what, $ours, $sql) = @_;
-	my $ratio = $node->safe_psql(
-		'postgres', qq{
+	my $ratio = sql($node, qq{
 		SELECT round((min(ours) / min(sql))::numeric, 2)
 		FROM (SELECT ms('SELECT count($ours) FROM ids') AS ours,
 					 ms('SELECT count($sql) FROM ids') AS sql

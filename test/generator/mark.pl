@@ -14,17 +14,16 @@ $node->append_conf(
 		'wal_writer_delay = 10s',
 		''));
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+sql($node, 'CREATE EXTENSION snowflake');
 
 sub next_id
 {
-	return $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	return sql($node, 'SELECT snowflake_nextval()');
 }
 
 sub set_and_restart
 {
-	$node->append_conf('postgresql.conf', join("\n", @_, ''));
-	$node->restart;
+	restart_with($node, @_);
 }
 
 # IDs are below the mark, and the mark can be read by a person.
@@ -32,12 +31,9 @@ is(mark_of($node), 0, 'no mark before the first ID');
 my $id = next_id();
 my $mark = mark_of($node);
 cmp_ok($mark, '>', $id, 'the mark is above the first ID');
-is( $node->safe_psql(
-		'postgres',
-		qq{SELECT "timestamp" - (snowflake_parse($id))."timestamp" BETWEEN '0.5 s' AND '1.1 s'
+is( sql($node, qq{SELECT "timestamp" - (snowflake_parse($id))."timestamp" BETWEEN '0.5 s' AND '1.1 s'
 		   FROM snowflake_parse($mark)}),
-	't',
-	'the mark is ahead of the first ID by about reserve_time');
+	't', 'the mark is ahead of the first ID by about reserve_time');
 
 # The records that write it, by pg_waldump: the end of each in WAL and the mark.
 sub mark_records
@@ -89,8 +85,7 @@ is( count_records(
 my $written = count_records(
 	3,
 	sub {
-		$node->safe_psql('postgres',
-			"SET statement_timeout = '4s'; DO \$\$ DECLARE t timestamptz := clock_timestamp() + '3 s'; BEGIN WHILE clock_timestamp() < t LOOP PERFORM snowflake_nextval(); END LOOP; END \$\$"
+		sql($node, "SET statement_timeout = '4s'; DO \$\$ DECLARE t timestamptz := clock_timestamp() + '3 s'; BEGIN WHILE clock_timestamp() < t LOOP PERFORM snowflake_nextval(); END LOOP; END \$\$"
 		);
 	});
 cmp_ok($written, '<=', 7, "a busy server writes the mark at most twice per reserve_time ($written in 3 s)");
@@ -99,32 +94,22 @@ cmp_ok($written, '>=', 3, 'a busy server writes the mark at least once per reser
 # It is flushed before the ID is handed out, and by nobody else: nothing is
 # committed here, and the WAL writer sleeps.
 sleep 2;
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		BEGIN;
 		SELECT pg_current_wal_insert_lsn() AS before \gset
 		SELECT snowflake_nextval() AS id \gset
 		SELECT :'before'::pg_lsn < pg_current_wal_flush_lsn();
-		COMMIT}),
-	't',
-	'the mark is flushed before the ID is handed out');
+		COMMIT}), 't', 'the mark is flushed before the ID is handed out');
 
 # Nor does any of many backends get an ID before a mark above it is flushed,
 # while another is about to do that: all of them ask at once, each time after a
 # pause that is longer than what is reserved, and flushing takes its time.  What
 # is flushed is read after the ID was handed out, and compared with the WAL.
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		'snowflake.reserve_time = 10ms',
-		'fsync = on',
-		'commit_siblings = 0',
-		'commit_delay = 5000',
-		''));
-$node->reload;
+reload_with($node, 'snowflake.reserve_time = 10ms', 'fsync = on',
+		'commit_siblings = 0', 'commit_delay = 5000');
 $node->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.reserve_time') = '10ms'");
-$node->safe_psql('postgres',
-	'CREATE TABLE handed_out (id bigint, flushed pg_lsn)');
+sql($node, 'CREATE TABLE handed_out (id bigint, flushed pg_lsn)');
 my $query = q{
 	DO $$
 	DECLARE
@@ -148,8 +133,7 @@ is(finish_queries(start_queries($node, ($query) x 16)),
 my @records = mark_records($start, $node->lsn('flush'));
 cmp_ok(scalar @records, '>=', 20, 'a short reserve is written many times');
 my ($ids, $too_early) = (0, 0);
-foreach my $row (split /\n/,
-	$node->safe_psql('postgres', 'SELECT id, flushed FROM handed_out ORDER BY id'))
+foreach my $row (split /\n/, sql($node, 'SELECT id, flushed FROM handed_out ORDER BY id'))
 {
 	my ($id, $flushed) = split /\|/, $row;
 
@@ -160,19 +144,14 @@ foreach my $row (split /\n/,
 }
 is($ids, 16 * 60 * 10, 'all backends with a short reserve get their IDs');
 is($too_early, 0, 'no ID is handed out before a mark above it is flushed');
-$node->append_conf('postgresql.conf',
-	"snowflake.reserve_time = 1s\nfsync = off\ncommit_delay = 0\ncommit_siblings = 5");
-$node->reload;
+reload_with($node, "snowflake.reserve_time = 1s\nfsync = off\ncommit_delay = 0\ncommit_siblings = 5");
 
 # In a READ ONLY transaction, without a transaction ID
 sleep 2;
-is( $node->safe_psql(
-		'postgres', qq{
+is( sql($node, qq{
 		BEGIN READ ONLY;
 		SELECT snowflake_nextval() > $mark, pg_current_xact_id_if_assigned() IS NULL;
-		COMMIT}),
-	't|t',
-	'the mark is written in a READ ONLY transaction');
+		COMMIT}), 't|t', 'the mark is written in a READ ONLY transaction');
 cmp_ok(mark_of($node), '>', $mark, 'the READ ONLY transaction raised the mark');
 
 # Restart with a lower worker ID, and with other fields at the same place
@@ -197,11 +176,10 @@ foreach my $conf (
 
 # A scheme by which the mark seems to be years old
 set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
-like(
-	sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or "snowflake\.scheme" was changed, call snowflake_accept_clock/s,
 	'an epoch that is years earlier must be confirmed');
-$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+sql($node, 'SELECT snowflake_accept_clock()');
 my $jumped = next_id();
 cmp_ok($jumped, '>', $id, 'after snowflake_accept_clock() IDs increase');
 $id = $jumped;
@@ -221,35 +199,28 @@ foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
 }
 
 # The mark stays readable where it is wider than the scheme.
-like(
-	sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/DETAIL:  The mark is \d{18,19} \(/,
-	'a mark that is wider than the scheme is shown');
+sql_fails($node, 'SELECT snowflake_nextval()',
+	qr/DETAIL:  The mark is \d{18,19} \(/, 'a mark that is wider than the scheme is shown');
 set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 cmp_ok(next_id(), '>', $id, 'IDs increase again with the old scheme');
 
 # snowflake_set_mark
-$node->safe_psql('postgres', 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
-like(
-	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_set_mark(1, force => true)'),
+sql($node, 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
+sql_fails($node, 'SET ROLE regress_alice; SELECT snowflake_set_mark(1, force => true)',
 	qr/ERROR:  42501: permission denied for function snowflake_set_mark/,
 	'snowflake_set_mark() needs a privilege');
-$node->safe_psql('postgres',
-	'GRANT EXECUTE ON FUNCTION snowflake_set_mark TO regress_bob');
-like(
-	sql_error($node, 'SELECT snowflake_set_mark(-1)'),
-	qr/ERROR:  22003: snowflake ID -1 is negative/,
-	'snowflake_set_mark() refuses a negative mark');
+sql($node, 'GRANT EXECUTE ON FUNCTION snowflake_set_mark TO regress_bob');
+sql_fails($node, 'SELECT snowflake_set_mark(-1)',
+	qr/ERROR:  22003: snowflake ID -1 is negative/, 'snowflake_set_mark() refuses a negative mark');
 set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
 	'snowflake.worker_id = 0');
-like(
-	sql_error($node, 'SELECT snowflake_set_mark(9007199254740992, force => true)'),
+sql_fails($node, 'SELECT snowflake_set_mark(9007199254740992, force => true)',
 	qr/ERROR:  22003: snowflake ID 9007199254740992 has more bits than the scheme/,
 	'snowflake_set_mark() refuses a mark that is wider than the scheme');
-is($node->safe_psql('postgres', 'SELECT snowflake_set_mark(NULL) IS NULL'),
+is(sql($node, 'SELECT snowflake_set_mark(NULL) IS NULL'),
 	't', 'snowflake_set_mark(NULL) returns NULL');
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/too far ahead of the clock/, 'snowflake_set_mark(NULL) does not change the mark');
 my $error;
 my $offset = -s $node->logfile;
@@ -276,33 +247,28 @@ $id = next_id();
 cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are generated after snowflake_set_mark()');
 
 # Lowered with a look at tables, which have to be below it.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE ids (n int PRIMARY KEY, id bigint DEFAULT snowflake_nextval());
 	CREATE TABLE keys (id bigint PRIMARY KEY);
 	CREATE TABLE other (n int);
 	ALTER TABLE keys OWNER TO regress_alice;
 	INSERT INTO ids VALUES (1), (2)});
-my $stored = $node->safe_psql('postgres', 'SELECT max(id) FROM ids');
-$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $stored = sql($node, 'SELECT max(id) FROM ids');
+sql($node, 'SELECT snowflake_nextval()');
 $error = sql_error($node, "SELECT snowflake_set_mark($stored, '{keys, ids}')");
 like(
 	$error,
 	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest ID is $stored\./s,
 	'the mark is not lowered below a stored ID');
-like(
-	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_set_mark($stored + 1, '{keys, ids}')"),
+sql_fails($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_set_mark($stored + 1, '{keys, ids}')",
 	qr/ERROR:  55000: column id of table public\.keys/,
 	'the mark is not lowered below a key without a default of another owner');
-like(
-	sql_error($node, "SELECT snowflake_set_mark($stored + 1, '{other}')"),
+sql_fails($node, "SELECT snowflake_set_mark($stored + 1, '{other}')",
 	qr/ERROR:  22023: table public\.other has no column of snowflake IDs/,
 	'a table without a column of IDs is refused');
-like(
-	sql_error($node, "SET ROLE regress_bob; SELECT snowflake_set_mark($stored + 1, '{ids}')"),
-	qr/ERROR:  42501: must be owner of table public\.ids/,
-	'a table of another owner is refused');
-$node->safe_psql('postgres', "DELETE FROM keys; SELECT snowflake_set_mark($stored + 1, '{keys, ids}')");
+sql_fails($node, "SET ROLE regress_bob; SELECT snowflake_set_mark($stored + 1, '{ids}')",
+	qr/ERROR:  42501: must be owner of table public\.ids/, 'a table of another owner is refused');
+sql($node, "DELETE FROM keys; SELECT snowflake_set_mark($stored + 1, '{keys, ids}')");
 is(mark_of($node), $stored + 1, 'the mark is lowered to right above the stored IDs');
 $id = next_id();
 cmp_ok($id, '>', $stored, 'IDs continue at the lowered mark');
@@ -312,16 +278,15 @@ $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>', $id, 'IDs continue above the lowered mark after a crash');
 my $ahead = next_id() + (3000 << 12) + 5;
-$node->safe_psql('postgres', "SELECT snowflake_set_mark($ahead, force => true)");
+sql($node, "SELECT snowflake_set_mark($ahead, force => true)");
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(9007199254740991, force => true)');
-like(
-	sql_error($node, 'SELECT snowflake_nextval()'),
+sql($node, 'SELECT snowflake_set_mark(9007199254740991, force => true)');
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 	'calls with a mark that is years ahead are refused');
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 ok(next_id(), 'a mark that is years ahead can be lowered');
 
 # A wait after a crash is no fault of the clock, however small
@@ -339,7 +304,7 @@ cmp_ok(next_id(), '>', $id, 'the first call after a crash waits for the remainde
 set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
 	'snowflake.reserve_time = 10ms');
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 $id = next_id();
 $node->restart;
 cmp_ok(next_id(), '>', $id, 'the first call after a restart waits for the end of a long tick');
@@ -351,7 +316,7 @@ set_and_restart(
 	'fsync = on',
 	'commit_siblings = 0',
 	'commit_delay = 100000');
-$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+sql($node, 'SELECT snowflake_accept_clock()');
 ok( $node->psql(
 		'postgres',
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval() FROM generate_series(1, 10000)"
@@ -364,14 +329,13 @@ my $places =
   $node->pg_version >= 18
   ? 'max_active_replication_origins'
   : 'max_replication_slots';
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 $node->append_conf('postgresql.conf',
 	"$places = 1\nshared_preload_libraries = ''");
 $node->stop;
 unlink $node->data_dir . '/pg_logical/replorigin_checkpoint';
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	SELECT pg_replication_origin_create('other');
 	SELECT pg_replication_origin_advance('other', '0/1')});
 $offset = -s $node->logfile;
@@ -394,12 +358,12 @@ like(
 	'the hint for a missing replication origin names the setting');
 like($error, qr/CONTEXT:  while writing the mark of snowflake IDs/,
 	'the context says that the mark needs the replication origin');
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  53400/, 'without a free replication origin the second call fails, too');
-is($node->safe_psql('postgres', 'SELECT mark_errors, clock_errors FROM snowflake_stat'), '2|0', 'snowflake_stat counts these calls');
-$node->safe_psql('postgres', q{SELECT pg_replication_origin_drop('other')});
+is(sql($node, 'SELECT mark_errors, clock_errors FROM snowflake_stat'), '2|0', 'snowflake_stat counts these calls');
+sql($node, q{SELECT pg_replication_origin_drop('other')});
 set_and_restart("$places = 0");
-like(sql_error($node, 'SELECT snowflake_nextval()'),
+sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/DETAIL:  "$places" is 0, so the server has no replication origins\./,
 	'the detail of a server that may have no replication origins does not say that they are in use');
 set_and_restart("$places = 2");

@@ -12,8 +12,7 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\ntimezone = 'UTC'\njit = off");
 $node->start;
-$node->safe_psql(
-	'postgres', qq{
+sql($node, qq{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE m (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
 	DO \$\$
@@ -43,8 +42,7 @@ $node->safe_psql(
 sub locks
 {
 	my ($query, $before) = @_;
-	my @lines = split /\n/, $node->safe_psql(
-		'postgres', ($before // '') . qq{
+	my @lines = split /\n/, sql($node, ($before // '') . qq{
 		BEGIN;
 		$query;
 		SELECT 'locks', count(*) FROM pg_locks
@@ -88,8 +86,7 @@ foreach my $name (sort keys %queries)
 	my ($query, $locks, $before) = @{ $queries{$name} };
 
 	is(locks($query, $before), $locks // 3, "relations that a query locks: $name");
-	is($node->safe_psql('postgres', ($before // '') . $query),
-		24, "a query finds the rows of the day: $name")
+	is(sql($node, ($before // '') . $query), 24, "a query finds the rows of the day: $name")
 	  if $name ne 'now()';
 }
 
@@ -102,25 +99,21 @@ foreach my $name (sort keys %removed)
 {
 	my ($partitions, $query) = @{ $removed{$name} };
 
-	like($node->safe_psql('postgres', $query),
+	like(sql($node, $query),
 		qr/Subplans Removed: $partitions\n/, "partitions are pruned at the start of the execution: $name");
 }
 
 # Rows are estimated by the time at which the query is planned.
-my ($estimate) = $node->safe_psql('postgres',
-	"CREATE TABLE flat AS SELECT * FROM m; ANALYZE flat; EXPLAIN SELECT * FROM flat WHERE id < $tenth_day") =~ /rows=(\d+)/;
+my ($estimate) = sql($node, "CREATE TABLE flat AS SELECT * FROM m; ANALYZE flat; EXPLAIN SELECT * FROM flat WHERE id < $tenth_day") =~ /rows=(\d+)/;
 cmp_ok(abs($estimate - 240), '<', 24, 'rows below a bound of now() are estimated');
 
 # What is evaluated by time needs no index on it.
-my $plan = $node->safe_psql('postgres',
-	q{SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM m_31 WHERE snowflake_within(id, tstzrange(now() - interval '1 day', NULL))});
+my $plan = sql($node, q{SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM m_31 WHERE snowflake_within(id, tstzrange(now() - interval '1 day', NULL))});
 like($plan, qr/Index Cond: .*id >= _snowflake_first_id\(tstzrange\(\(now/,
 	'snowflake_within() of a range that is not a constant uses the index');
 
 # Parallel workers
-like(
-	$node->safe_psql(
-		'postgres', qq{
+like(sql($node, qq{
 		SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 		SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
 		EXPLAIN (COSTS off) SELECT count(*) FROM m WHERE $day;
@@ -130,24 +123,23 @@ like(
 
 # The right to call a function is checked when its result is computed, and a plan with
 # the result does not outlive it, even if the query does not name the function.
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader; GRANT SELECT ON m TO regress_reader');
+sql($node, 'CREATE ROLE regress_reader; GRANT SELECT ON m TO regress_reader');
 my $reader = $node->background_psql('postgres', on_error_stop => 0);
 $reader->query_safe(
 	q{SET ROLE regress_reader; PREPARE r AS SELECT count(*) FROM m WHERE snowflake_within(id, '[2026-02-01,2026-02-02)')});
 is(0 + $reader->query_safe('EXECUTE r'), 24, 'a role with EXECUTE has a plan with a bound');
 my @rights = map { "EXECUTE ON FUNCTION $_" } 'snowflake_lower_bound(timestamptz)', '_snowflake_first_id(tstzrange)';
-$node->safe_psql('postgres', join ';', map { "REVOKE $_ FROM PUBLIC" } @rights);
-like(
-	sql_error($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day"),
+sql($node, join ';', map { "REVOKE $_ FROM PUBLIC" } @rights);
+sql_fails($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day",
 	qr/42501: permission denied for function snowflake_lower_bound/,
 	'a role without EXECUTE cannot have a bound computed');
-is($node->safe_psql('postgres', q{SET ROLE regress_reader; SELECT count(*) FROM m WHERE id > snowflake_lower_bound('2026-02-01') AND false}),
+is(sql($node, q{SET ROLE regress_reader; SELECT count(*) FROM m WHERE id > snowflake_lower_bound('2026-02-01') AND false}),
 	0, 'without EXECUTE, a bound that is never computed does no harm');
 $reader->query('EXECUTE r');
 like($reader->{stderr}, qr/permission denied for function _snowflake_first_id/,
 	'a plan with a bound ends with the right to compute it');
 $reader->quit;
-$node->safe_psql('postgres', join ';', map { "GRANT $_ TO PUBLIC" } @rights);
+sql($node, join ';', map { "GRANT $_ TO PUBLIC" } @rights);
 
 # A call that fails does so when it is reached, and not while the query is planned.
 my %limits = (
@@ -171,30 +163,25 @@ foreach my $call (sort keys %limits)
 		my $constant = sprintf $call, "CAST($value AS $type)";
 		my $parameter = sprintf $call, '$1';
 
-		is( $node->safe_psql(
-				'postgres', qq{
+		is( sql($node, qq{
 				SET plan_cache_mode = force_custom_plan;
 				SELECT count($constant) FROM generate_series(1, 1) WHERE false;
 				SELECT CASE WHEN v < 0 THEN $constant IS NULL END FROM generate_series(1, 1) v;
 				PREPARE p($type) AS SELECT $parameter FROM generate_series(1, 1) v WHERE v < 0;
-				EXECUTE p($value)}),
-			"0\n",
-			"a call that is not reached does not fail: $constant");
-		like(sql_error($node, "SELECT $constant"), qr/ERROR:  $state: /, "one that is reached does: $constant");
+				EXECUTE p($value)}), "0\n", "a call that is not reached does not fail: $constant");
+		sql_fails($node, "SELECT $constant", qr/ERROR:  $state: /, "one that is reached does: $constant");
 	}
 }
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		PREPARE p(bigint) AS SELECT snowflake_timestamp($1) WHERE $1 >= 0;
 		EXECUTE p(-1);
 		SELECT snowflake_make(NULL, 0, 0) IS NULL AND snowflake_make('2026-01-01', 0, NULL) IS NULL AND snowflake_timestamp(NULL) IS NULL}),
-	't',
-	'a condition on a parameter protects the call');
+	't', 'a condition on a parameter protects the call');
 foreach my $times ("'empty'", 'NULL', "'(,)'", "'[infinity,]'", "'[-infinity,infinity]'", "'[294276-12-31,)'", "'(,4713-01-01 BC]'")
 {
 	my $columns = join ', ', map { "_snowflake_${_}_id($times) AS $_" } 'first', 'last';
 
-	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS off) SELECT $columns FROM generate_series(1, 1)"),
+	unlike(sql($node, "EXPLAIN (VERBOSE, COSTS off) SELECT $columns FROM generate_series(1, 1)"),
 		qr/snowflake_/, "the IDs of a range at its limits are computed while planning: $times");
 }
 
@@ -205,21 +192,18 @@ foreach my $call (
 	"snowflake_make('2016-11-01', 0, 0)", "snowflake_make('2086-07-08 15:47:35.551', 1023, 4095)",
 	"snowflake_make('2026-01-01', 0, 0, 0)", "snowflake_make('2026-01-01', 0, NULL)")
 {
-	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS off) SELECT $call FROM generate_series(1, 1)"),
+	unlike(sql($node, "EXPLAIN (VERBOSE, COSTS off) SELECT $call FROM generate_series(1, 1)"),
 		qr/snowflake_/, "a call at its limit is computed while planning: $call");
 }
 
 # What outlives the scheme may not depend on it.
-like(
-	sql_error($node, q{CREATE INDEX ON m (id) WHERE id > snowflake_lower_bound('2026-02-01')}),
+sql_fails($node, q{CREATE INDEX ON m (id) WHERE id > snowflake_lower_bound('2026-02-01')},
 	qr/42P17: functions in index predicate must be marked IMMUTABLE/,
 	'an index predicate with a bound of the server\'s scheme is refused');
-like(
-	sql_error($node, q{CREATE TABLE g (id bigint, x bigint GENERATED ALWAYS AS (snowflake_lower_bound('2026-02-01')) STORED)}),
+sql_fails($node, q{CREATE TABLE g (id bigint, x bigint GENERATED ALWAYS AS (snowflake_lower_bound('2026-02-01')) STORED)},
 	qr/42P17: generation expression is not immutable/,
 	'a generated column with a bound of the server\'s scheme is refused');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE g (id bigint, x bigint GENERATED ALWAYS AS (snowflake_make('2026-02-01', 1, 0, NULL, 'shardingsphere')) STORED);
 	CREATE TABLE c (id bigint DEFAULT snowflake_lower_bound('2026-02-01') CHECK (id >= snowflake_lower_bound('2026-02-01')));
 	INSERT INTO c DEFAULT VALUES;
@@ -229,7 +213,7 @@ pass('snowflake_make() with a scheme may be in a generated column');
 # A standby
 my $standby = new_standby($node, 'standby');
 $node->wait_for_catchup($standby);
-like($standby->safe_psql('postgres', "EXPLAIN (COSTS off) SELECT * FROM m WHERE $day; SELECT count(*) FROM m WHERE $day"),
+like(sql($standby, "EXPLAIN (COSTS off) SELECT * FROM m WHERE $day; SELECT count(*) FROM m WHERE $day"),
 	qr/\A(?!.*Append).*id >= '\d+'::bigint.*\n24\z/s, 'a standby computes bounds while planning');
 $standby->stop;
 
@@ -243,48 +227,43 @@ my $prepare_b = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM ge
 my $generic = 'SET plan_cache_mode = force_generic_plan;';
 $session->query_safe("$generic $prepare_b");
 my %first = map { $_ => 0 + $session->query_safe($plans{$_}) } keys %plans;
-$node->append_conf('postgresql.conf', "snowflake.scheme = '$shifted'");
-$node->reload;
+reload_with($node, "snowflake.scheme = '$shifted'");
 foreach my $name (sort keys %plans)
 {
 	is(0 + $session->query_safe($plans{$name}), $first{$name}, "a plan that is older than a reload has the right constant: $name");
-	is($node->safe_psql('postgres', "$generic $prepare_b; $plans{$name}"),
+	is(sql($node, "$generic $prepare_b; $plans{$name}"),
 		$first{$name}, "a plan that is newer than a reload has the same constant: $name");
 }
 $session->quit;
 
 # A constraint of a child table, by which the planner excludes it
-my $old = $node->safe_psql('postgres', q{
+my $old = sql($node, q{
 	CREATE TABLE parent (id bigint);
 	CREATE TABLE child (CHECK (id >= snowflake_lower_bound('2026-02-01'))) INHERITS (parent);
 	INSERT INTO child VALUES (snowflake_lower_bound('2026-02-01')) RETURNING id});
-is($node->safe_psql('postgres', "SELECT count(*) FROM parent WHERE id <= $old"), '1', 'a row of a child table');
+is(sql($node, "SELECT count(*) FROM parent WHERE id <= $old"), '1', 'a row of a child table');
 
 $node->restart;
-is($node->safe_psql('postgres', "SELECT count(*) FROM parent WHERE id <= $old"), '1',
+is(sql($node, "SELECT count(*) FROM parent WHERE id <= $old"), '1',
 	'a child table is not excluded by a constraint with the bound of another scheme');
 my $first = $first{'PL/pgSQL'};
 my $later = $first + (24 * 3600 * 1000 << 22);
 my %later = ('a prepared statement' => $later, 'PL/pgSQL' => $later, 'a view' => $first{'a view'} + 1);
-is($node->safe_psql('postgres', "$generic $prepare_b; $plans{$_}"),
+is(sql($node, "$generic $prepare_b; $plans{$_}"),
 	$later{$_}, "after a restart with another scheme it is another one: $_") foreach sort keys %plans;
-is($node->safe_psql('postgres', 'INSERT INTO c DEFAULT VALUES RETURNING id'),
+is(sql($node, 'INSERT INTO c DEFAULT VALUES RETURNING id'),
 	$later, 'a default and a constraint have the bound of the new scheme');
-like(sql_error($node, "INSERT INTO c VALUES ($first)"),
+sql_fails($node, "INSERT INTO c VALUES ($first)",
 	qr/23514/, 'a constraint refuses what only the old scheme allows');
 
 # Without the library, the error is that of the call, if it is executed.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$node->restart;
-like(
-	sql_error($node, "SELECT count(*) FROM m WHERE $day"),
+restart_with($node, "shared_preload_libraries = ''");
+sql_fails($node, "SELECT count(*) FROM m WHERE $day",
 	qr/55000: snowflake must be loaded via "shared_preload_libraries"/,
 	'a bound of a server without the library is refused');
-is( $node->safe_psql('postgres',
-		q{SELECT CASE WHEN count(*) = 0 THEN 0 ELSE snowflake_lower_bound('2026-02-01') END FROM c WHERE false}),
-	0,
-	'a bound that is never computed does no harm without the library');
-is($node->safe_psql('postgres', "SELECT uuid_timestamp(uuid_lower_bound('2026-02-01')) = '2026-02-01'"),
+is(sql($node, q{SELECT CASE WHEN count(*) = 0 THEN 0 ELSE snowflake_lower_bound('2026-02-01') END FROM c WHERE false}),
+	0, 'a bound that is never computed does no harm without the library');
+is(sql($node, "SELECT uuid_timestamp(uuid_lower_bound('2026-02-01')) = '2026-02-01'"),
 	't', 'uuid_lower_bound() needs no library preloaded');
 
 $node->stop;

@@ -29,11 +29,9 @@ foreach my $loop (sort keys %loops)
 {
 	my @sessions = start_queries($node,
 		map { "SET application_name = looping; $_" } ($loops{$loop}) x 4);
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 4 FROM pg_stat_activity WHERE application_name = 'looping' AND state = 'active'")
-	  or die 'a session does not begin';
-	my @pids = split /\n/, $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'looping'");
+	wait_until_true($node, "SELECT count(*) = 4 FROM pg_stat_activity WHERE application_name = 'looping' AND state = 'active'",
+		'a session does not begin');
+	my @pids = split /\n/, sql($node, "SELECT pid FROM pg_stat_activity WHERE application_name = 'looping'");
 
 	kill 'KILL', (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 	my $end = time + 60;
@@ -44,8 +42,7 @@ foreach my $loop (sort keys %loops)
 
 	kill_postmaster($node);
 	$node->start;
-	ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
-		"$loop: the server starts again");
+	ok(sql($node, 'SELECT snowflake_nextval()'), "$loop: the server starts again");
 }
 
 $node->stop;

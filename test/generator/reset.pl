@@ -7,63 +7,57 @@ my $node = new_server('main', 'snowflake.worker_id = 1');
 
 sub next_id
 {
-	return $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	return sql($node, 'SELECT snowflake_nextval()');
 }
 
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE ROLE regress_alice;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t text);
 	INSERT INTO orders (t) VALUES ('old')});
-my $above = $node->safe_psql('postgres', 'SELECT max(id) + 1 FROM orders');
+my $above = sql($node, 'SELECT max(id) + 1 FROM orders');
 
 # snowflake_raise_mark()
 my $mark = mark_of($node);
-is($node->safe_psql('postgres', 'SELECT snowflake_raise_mark(1000)'),
+is(sql($node, 'SELECT snowflake_raise_mark(1000)'),
 	$mark, 'a mark below the current one changes nothing');
-is($node->safe_psql('postgres', 'SELECT snowflake_raise_mark(NULL) IS NULL'),
-	't', 'NULL does not change the mark');
+is(sql($node, 'SELECT snowflake_raise_mark(NULL) IS NULL'), 't', 'NULL does not change the mark');
 is(mark_of($node), $mark, 'the mark is what it was');
 my $offset = -s $node->logfile;
 my $ahead = mark_of($node) + (500 << 22) + 5;
-is($node->safe_psql('postgres', "SELECT snowflake_raise_mark($ahead)"),
-	$ahead, 'the mark is raised');
+is(sql($node, "SELECT snowflake_raise_mark($ahead)"), $ahead, 'the mark is raised');
 cmp_ok(next_id(), '>=', $ahead, 'the next ID is not below the raised mark');
 like(
 	slurp_file($node->logfile, $offset),
 	qr/LOG:  mark of snowflake IDs was set from \d+ to $ahead/,
 	'raising the mark is logged');
 $ahead = mark_of($node) + (500 << 22) + 5;
-$node->safe_psql('postgres', "SELECT snowflake_raise_mark($ahead)");
+sql($node, "SELECT snowflake_raise_mark($ahead)");
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>=', $ahead, 'a raised mark survives a crash');
 
 # A mark below the durable one, but above ticks that are reserved: before the first ID,
 # because no standby confirms the reserve
-$node->append_conf('postgresql.conf', "snowflake.reserve_time = '4s'\nsynchronous_standby_names = 'nobody'\nwal_level = replica\nmax_wal_senders = 1");
-$node->restart;
+restart_with($node, "snowflake.reserve_time = '4s'\nsynchronous_standby_names = 'nobody'\nwal_level = replica\nmax_wal_senders = 1");
 $mark = mark_of($node);
-$node->poll_query_until('postgres', "SELECT snowflake_lower_bound(clock_timestamp()) > $mark") or die;
-like(sql_error($node, "SET statement_timeout = '1s'; SELECT snowflake_nextval()"),
+wait_until_true($node, "SELECT snowflake_lower_bound(clock_timestamp()) > $mark", );
+sql_fails($node, "SET statement_timeout = '1s'; SELECT snowflake_nextval()",
 	qr/ERROR:  57014: .*\n.*CONTEXT:  while waiting for synchronous standbys/, 'a call waits for a standby after the mark was raised');
 my $inside = mark_of($node) - (1000 << 22);
 cmp_ok($inside, '>', $mark, 'the new mark is inside the reserve');
-$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-$node->reload;
-$node->safe_psql('postgres', "SELECT snowflake_raise_mark($inside)");
+reload_with($node, "synchronous_standby_names = ''");
+sql($node, "SELECT snowflake_raise_mark($inside)");
 cmp_ok(next_id(), '>=', $inside, 'the first ID is not below a mark inside the reserve');
 
 # The same after it
-$node->append_conf('postgresql.conf', "snowflake.reserve_time = '60s'");
-$node->restart;
+restart_with($node, "snowflake.reserve_time = '60s'");
 my $id = next_id();
 $inside = $id + (20_000 << 22);
 cmp_ok(mark_of($node), '>', $inside, 'more is reserved than the new mark');
-cmp_ok($node->safe_psql('postgres', "SELECT snowflake_raise_mark($inside)"), '>=', $inside, 'a mark inside the reserve');
+cmp_ok(sql($node, "SELECT snowflake_raise_mark($inside)"), '>=', $inside, 'a mark inside the reserve');
 cmp_ok(next_id(), '>=', $inside, 'the next ID is not below a mark inside the reserve');
-my $waits = $node->safe_psql('postgres', 'SELECT clock_waits FROM snowflake_stat');
-is( $node->safe_psql('postgres', q{
+my $waits = sql($node, 'SELECT clock_waits FROM snowflake_stat');
+is( sql($node, q{
 		DO $$
 		DECLARE
 			id bigint := snowflake_nextval();
@@ -78,26 +72,20 @@ is( $node->safe_psql('postgres', q{
 		SELECT clock_waits FROM snowflake_stat}),
 	$waits, 'to raise the mark by a tick costs no more than a tick');
 $mark = mark_of($node);
-$node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
-$node->safe_psql('postgres', 'SELECT snowflake_raise_mark(0)');
+sql($node, "SELECT snowflake_raise_mark($id)");
+sql($node, 'SELECT snowflake_raise_mark(0)');
 is(mark_of($node), $mark, 'a mark below the last ID changes nothing');
 cmp_ok(next_id(), '>=', $inside, 'and IDs continue');
-like(sql_error($node, 'SELECT snowflake_set_mark(' . ($inside + (1000 << 22)) . ')'),
+sql_fails($node, 'SELECT snowflake_set_mark(' . ($inside + (1000 << 22)) . ')',
 	qr/ERROR:  55000: cannot lower the mark .*\n.*DETAIL:  The mark is $mark, which is above \d+\.\n/, 'snowflake_set_mark() lowers nothing without tables');
-$node->append_conf('postgresql.conf', "snowflake.reserve_time = '1s'");
-$node->restart;
-like(sql_error($node, 'SELECT snowflake_raise_mark(-1)'),
-	qr/ERROR:  22003: snowflake ID -1 is negative/,
-	'a negative mark is refused');
-like(
-	sql_error($node,
-		'SET ROLE regress_alice; SELECT snowflake_raise_mark(1)'),
+restart_with($node, "snowflake.reserve_time = '1s'");
+sql_fails($node, 'SELECT snowflake_raise_mark(-1)',
+	qr/ERROR:  22003: snowflake ID -1 is negative/, 'a negative mark is refused');
+sql_fails($node, 'SET ROLE regress_alice; SELECT snowflake_raise_mark(1)',
 	qr/ERROR:  42501: permission denied for function snowflake_raise_mark/,
 	'not every role may raise the mark');
 
-like(
-	sql_error($node,
-		"SELECT snowflake_raise_mark(snowflake_lower_bound(now() + interval '400 days'))"),
+sql_fails($node, "SELECT snowflake_raise_mark(snowflake_lower_bound(now() + interval '400 days'))",
 	qr/ERROR:  22023: new mark of snowflake IDs is too far ahead of the clock\nDETAIL:  The time of the new mark is (\S+) .*, and the clock reads (?!\1)\d.*\nHINT:  Check the number/,
 	'a mark above which no ID could be generated is refused, with both times');
 ok(next_id(), 'IDs are generated after a mark was refused');
@@ -110,15 +98,13 @@ unlike($error, qr/force/, 'the hint does not suggest to skip the check');
 
 # Arguments that would not be checked
 $mark = mark_of($node);
-like(
-	sql_error($node,
-		"SELECT snowflake_set_mark($above, ARRAY[to_regclass('orders'), to_regclass('ordres')])"),
+sql_fails($node,
+		"SELECT snowflake_set_mark($above, ARRAY[to_regclass('orders'), to_regclass('ordres')])",
 	qr/ERROR:  22004: array of tables must not contain nulls/,
 	'a table that does not exist is an error');
 
 # All columns of a primary key, and domains over bigint
-$node->safe_psql(
-	'postgres', qq{
+sql($node, qq{
 	CREATE TABLE by_tenant (tenant bigint, id bigint, PRIMARY KEY (tenant, id));
 	INSERT INTO by_tenant VALUES (1, $above);
 	CREATE DOMAIN key AS bigint;
@@ -127,8 +113,7 @@ $node->safe_psql(
 	INSERT INTO of_domain VALUES ($above)});
 foreach my $table ('by_tenant', 'of_domain')
 {
-	like(
-		sql_error($node, "SELECT snowflake_set_mark($above, '{$table}')"),
+	sql_fails($node, "SELECT snowflake_set_mark($above, '{$table}')",
 		qr/ERROR:  55000: column id of table public\.$table has IDs at or above/,
 		"$table: each bigint of the primary key is checked");
 }
@@ -142,20 +127,18 @@ sub lowers_below
 	$writer->query_safe("BEGIN; $insert");
 	my ($call) = start_queries($node,
 		"BEGIN ISOLATION LEVEL $isolation; SELECT count(*) FROM pg_class; SELECT snowflake_set_mark($above, '{parts, orders}'); COMMIT");
-	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'")
-	  or die 'snowflake_set_mark() does not wait for the table';
+	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'",
+		'snowflake_set_mark() does not wait for the table');
 	$writer->query_safe('COMMIT');
 	$writer->quit;
 	ok(!finish_queries($call), "$name: the mark is not lowered");
 	like($call->{err}, qr/has IDs at or above the new mark/,
 		"$name: a row that was committed meanwhile is found");
 	cmp_ok(mark_of($node), '>=', $mark, "$name: the mark stays");
-	$node->safe_psql('postgres', "DELETE FROM orders WHERE id >= $above; DELETE FROM parts WHERE id >= $above");
+	sql($node, "DELETE FROM orders WHERE id >= $above; DELETE FROM parts WHERE id >= $above");
 }
 
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE parts (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
 	CREATE TABLE all_parts PARTITION OF parts DEFAULT PARTITION BY HASH (id);
 	CREATE TABLE part PARTITION OF all_parts FOR VALUES WITH (MODULUS 1, REMAINDER 0)});
@@ -164,8 +147,7 @@ lowers_below('older snapshot', 'INSERT INTO orders DEFAULT VALUES', 'REPEATABLE 
 lowers_below('partition', 'INSERT INTO part VALUES (snowflake_nextval())', 'READ COMMITTED');
 
 # No session can add to a partition until the transaction of the call ends.
-my $locks = $node->safe_psql(
-	'postgres', q{
+my $locks = sql($node, q{
 	BEGIN;
 	SELECT FROM snowflake_set_mark((SELECT max(mark) + 1000 FROM snowflake_stat), '{parts}');
 	SELECT string_agg(relation::regclass::text, ' ' ORDER BY relation::regclass::text)
@@ -174,25 +156,22 @@ my $locks = $node->safe_psql(
 is($locks, 'all_parts part parts', 'partitions are locked as their parent is');
 
 # What the same command has inserted counts as well.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE FUNCTION lower_after_insert(m bigint) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO orders DEFAULT VALUES;
 		PERFORM snowflake_set_mark(m, '{orders}');
 	END $$});
-like(sql_error($node, "SELECT lower_after_insert($above)"),
-	qr/ERROR:  55000: column id of table public\.orders/,
-	'a row of the same transaction is found');
+sql_fails($node, "SELECT lower_after_insert($above)",
+	qr/ERROR:  55000: column id of table public\.orders/, 'a row of the same transaction is found');
 
 # The mark is lowered where that is right: the rest is above no ID.
-$node->safe_psql('postgres',
-	"DELETE FROM orders WHERE id >= $above; DELETE FROM parts; SELECT snowflake_set_mark($above, '{parts, orders}')");
+sql($node, "DELETE FROM orders WHERE id >= $above; DELETE FROM parts; SELECT snowflake_set_mark($above, '{parts, orders}')");
 cmp_ok(next_id(), '>=', $above, 'IDs continue at a mark that was lowered');
 
 # Calls that raise the mark, while others reserve: what was a higher mark when
 # it was compared may be a lower one when it is written.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE PROCEDURE raise(rounds int) LANGUAGE plpgsql AS $$
 	BEGIN
 		FOR i IN 1 .. rounds LOOP
@@ -226,10 +205,10 @@ is($lowered, 0, 'no call that raises the mark lowers it');
 
 # A digit too many.
 my $far = "snowflake_lower_bound(now() + interval '2 years')";
-like(sql_error($node, "SELECT snowflake_set_mark($far)"),
+sql_fails($node, "SELECT snowflake_set_mark($far)",
 	qr/22023: new mark of snowflake IDs is too far ahead of the clock/,
 	'a mark that is too far ahead of the clock is refused');
-$mark = $node->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
+$mark = sql($node, 'SELECT mark FROM snowflake_stat');
 is($node->psql('postgres', "SELECT snowflake_set_mark($far, force => true); SELECT snowflake_set_mark($mark, force => true)"),
 	0, 'a mark that is too far ahead of the clock can be forced');
 

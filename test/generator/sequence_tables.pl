@@ -19,21 +19,21 @@ sub query
 	return $node->safe_psql($database // 'shop', $sql,
 		extra_params => [ '-U', $role // 'regress_app' ]);
 }
-my $super = $node->safe_psql('postgres', 'SELECT current_user');
+my $super = sql($node, 'SELECT current_user');
 
 # A database without a setting, or with it
 sub create_database
 {
 	my ($name, $kind) = @_;
 
-	$node->safe_psql('postgres', "CREATE DATABASE $name OWNER regress_app");
+	sql($node, "CREATE DATABASE $name OWNER regress_app");
 	query('CREATE EXTENSION snowflake', $name, $super);
 	query("ALTER DATABASE $name SET snowflake.default_sequence_kind = $kind", $name) if $kind;
 	return;
 }
 
 # The migrations of an application
-$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN CREATEDB');
+sql($node, 'CREATE ROLE regress_app LOGIN CREATEDB');
 create_database('shop');
 query(q{
 	CREATE SCHEMA app;
@@ -151,7 +151,7 @@ foreach my $name (sort keys %restores)
 
 # A script that looks like a dump, from a database without the extension
 create_database('structure', 'snowflake');
-$node->safe_psql('postgres', 'CREATE DATABASE unextended');
+sql($node, 'CREATE DATABASE unextended');
 $node->safe_psql('unextended', q{CREATE TABLE users (id bigserial PRIMARY KEY, name text); CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, u bigint REFERENCES users)});
 $node->command_ok([ 'pg_dump', '-s', '-O', '-x', '-f', "$dir/structure.sql", '-d', $node->connstr('unextended') ], 'structure.sql');
 append_to_file("$dir/structure.sql", "CREATE TABLE public.later (id bigserial);\nSET search_path = public;\nCREATE TABLE latest (id bigint GENERATED ALWAYS AS IDENTITY);\n");
@@ -169,7 +169,7 @@ like(${ [ run_command([ 'pg_dump', '-s', '-d', $node->connstr('structure') ]) ] 
 	qr/SECURITY LABEL FOR snowflake ON SEQUENCE public.orders_id_seq IS 'local'/, 'a dump says so, too');
 
 # A copy of the database does not have its setting
-$node->safe_psql('postgres', 'CREATE DATABASE copied TEMPLATE shop');
+sql($node, 'CREATE DATABASE copied TEMPLATE shop');
 is(query("SELECT count(*) > 0 FROM snowflake_sequences WHERE problem LIKE 'new tables get local sequences%'", 'copied'),
 	't', 'nor does a copy, where the view reports it, too');
 query('ALTER ROLE regress_app IN DATABASE copied SET snowflake.default_sequence_kind = snowflake');

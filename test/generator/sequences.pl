@@ -10,7 +10,7 @@ $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+sql($node, 'CREATE EXTENSION snowflake');
 my $ID = '> 1e17';
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
 
@@ -38,8 +38,7 @@ sub waits_for_lock
 {
 	my ($name) = @_;
 
-	ok($node->poll_query_until(
-			'postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 'l_id_seq'::regclass"),
+	becomes_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 'l_id_seq'::regclass",
 		"$name waits");
 	return;
 }
@@ -76,15 +75,13 @@ query(q{CREATE EXTENSION snowflake; SELECT snowflake_set_sequence_kind('s'), sno
 cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
 $before->quit;
 # What resets it unseen: a server without the library
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$node->restart;
+restart_with($node, "shared_preload_libraries = ''");
 like(sql_error($node, q{SELECT nextval('s')}, dbname => 'early'),
 	qr/ERROR:  55000: /, 'without the library preloaded, it fails');
 is(query(q{SELECT problem FROM snowflake_sequences WHERE sequence = 's'}, 'early'),
 	'not preloaded: add snowflake to shared_preload_libraries, and restart', '... and the view reports it');
 query('ALTER SEQUENCE s RESTART', 'early');
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$node->restart;
+restart_with($node, "shared_preload_libraries = 'snowflake'");
 like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'', 'early'),
 	qr/^not exhausted/, 'a sequence that was reset without the library is reported');
 is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'",
@@ -117,14 +114,12 @@ is(query('SELECT last_value, is_called FROM u_id_seq; DROP TABLE u'),
 query(q{CREATE SEQUENCE pooled INCREMENT 50; SELECT snowflake_set_sequence_kind('pooled')});
 foreach my $fields ('timestamp=41,worker=18,sequence=4', 'timestamp=41,sequence=12,worker=10')
 {
-	$node->append_conf('postgresql.conf', "snowflake.scheme = 'epoch=2016-11-01,$fields'");
-	$node->restart;
-	like(sql_error($node, q{SET statement_timeout = '60s'; SELECT nextval('pooled')}),
+	restart_with($node, "snowflake.scheme = 'epoch=2016-11-01,$fields'");
+	sql_fails($node, q{SET statement_timeout = '60s'; SELECT nextval('pooled')},
 		qr/ERROR:  22023: INCREMENT 50 of sequence "pooled" is not possible/, "no value with $fields");
 }
 # One to which it fits, and others use all of each tick: each gets its turn.
-$node->append_conf('postgresql.conf', q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=20,sequence=2'});
-$node->restart;
+restart_with($node, q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=20,sequence=2'});
 query(q{CREATE SEQUENCE pair INCREMENT 2; SELECT snowflake_set_sequence_kind('pair')});
 my @others = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 6;
 $_->query_until(qr/started/, "\\echo started\nDO 'BEGIN LOOP PERFORM count(*) FROM snowflake_nextval(1000); END LOOP; END';\n")
@@ -133,8 +128,7 @@ my $pairs = q{SET statement_timeout = '60s'; SELECT count(DISTINCT nextval('pair
 is(query($pairs), 100, 'INCREMENT gets its numbers while others take blocks of any size');
 query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'});
 $_->quit foreach @others;
-$node->append_conf('postgresql.conf', q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=10,sequence=12'});
-$node->restart;
+restart_with($node, q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=10,sequence=12'});
 is(query("SELECT nextval('pooled') $ID; DROP SEQUENCE pooled, pair"), 't', 'and with the scheme from before, there is one');
 
 # A template, and dumps: in one piece, by sections and in parallel, without labels
@@ -174,8 +168,7 @@ is(query("SELECT snowflake_set_sequence_kind('t_id_seq');
 
 # A server without the library, to which no extension is restored: the labels are errors,
 # all else is restored, and the sequences are exhausted.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$node->restart;
+restart_with($node, "shared_preload_libraries = ''");
 query('CREATE DATABASE bare');
 my ($list) = run_command([ 'pg_restore', '-l', "$dir/dump" ]);
 append_to_file("$dir/list", $list =~ s/^.* EXTENSION .*\n//mgr);
@@ -190,32 +183,31 @@ like(sql_error($node, q{SELECT setval('narrow_id_seq', max(id)) FROM narrow}, db
 my ($widen, $set) = Page->look('docs/sequences.md')->{text} =~ /`(ALTER SEQUENCE tickets_id_seq AS bigint)`, and then `(SELECT setval[^`]*)`/;
 is(query("$widen; $set; INSERT INTO tickets (n) VALUES (1) RETURNING id = lastval()" =~ s/tickets/narrow/gr, 'bare') =~ s/^\d{16,}\n//r, 't',
 	'... unless it is a bigint before, as the page says');
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$node->restart;
+restart_with($node, "shared_preload_libraries = 'snowflake'");
 
 # A physical standby, and its promotion
 my $standby = new_standby($node, 'standby', 'snowflake.worker_id = 2');
 $node->wait_for_catchup($standby);
-like(sql_error($standby, q{SELECT nextval('t_id_seq')}),
+sql_fails($standby, q{SELECT nextval('t_id_seq')},
 	qr/ERROR:  25006: cannot execute nextval\(\) in a read-only transaction/, 'a standby refuses like for any sequence');
-like(sql_error($standby, q{ALTER SEQUENCE t_id_seq MAXVALUE 1000}),
+sql_fails($standby, q{ALTER SEQUENCE t_id_seq MAXVALUE 1000},
 	qr/ERROR:  25006: cannot execute ALTER SEQUENCE in a read-only transaction/, '... and ALTER SEQUENCE');
 $standby->promote;
-is($standby->safe_psql('postgres', "SELECT nextval('t_id_seq') $ID"), 't', 'a promoted standby generates IDs');
+is(sql($standby, "SELECT nextval('t_id_seq') $ID"), 't', 'a promoted standby generates IDs');
 
 # Logical replication: TRUNCATE ... RESTART IDENTITY reaches the subscriber, and leaves
 # the sequence exhausted there
-$standby->safe_psql('postgres', q{TRUNCATE t});
+sql($standby, q{TRUNCATE t});
 query('TRUNCATE t; CREATE PUBLICATION p FOR TABLE t');
-$standby->safe_psql('postgres', sprintf(
+sql($standby, sprintf(
 	q{CREATE SUBSCRIPTION s CONNECTION '%s' PUBLICATION p}, $node->connstr . ' dbname=postgres'));
 $standby->wait_for_subscription_sync($node, 's');
 query('INSERT INTO t (n) SELECT 1 FROM generate_series(1, 5); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
 $node->wait_for_catchup('s');
-is($standby->safe_psql('postgres', "SELECT last_value FROM t_id_seq;
+is(sql($standby, "SELECT last_value FROM t_id_seq;
 		INSERT INTO t (n) VALUES (3); SELECT count(*), count(*) FILTER (WHERE id $ID) FROM t"),
 	"9223372036854775807\n2|2", 'a subscriber has rows and IDs of its own');
-$standby->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql($standby, 'DROP SUBSCRIPTION s');
 $standby->stop;
 $node->stop;
 done_testing();

@@ -104,7 +104,7 @@ $session->quit;
 #
 # Statements that drop the extension
 #
-$node->safe_psql('postgres', q{CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE DATABASE drops OWNER owner});
+sql($node, q{CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE DATABASE drops OWNER owner});
 sub as { my ($role, $sql) = @_; return $node->psql('drops', $sql, extra_params => [ '-U', $role ], on_error_stop => 0); }
 
 # What a session is told by an error, or nothing

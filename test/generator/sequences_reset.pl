@@ -9,7 +9,7 @@ use SnowflakeTest;
 my $node = new_server('node', 'max_prepared_transactions = 2');
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence "t_id_seq"/;
 
-sub query { return $node->safe_psql('postgres', $_[0]); }
+sub query { return sql($node, $_[0]); }
 
 # An aggregate whose final function is the server's nextval(), which no planner replaces
 query(q{
@@ -34,7 +34,7 @@ query(q{
 	BEGIN PERFORM try(TG_WHEN || ' TRUNCATE'); RETURN NULL; END $$;
 	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN PERFORM try(TG_EVENT || ' ' || TG_TAG); END $$});
-like(sql_error($node, q{SELECT small(1)}), $exhausted, 'the final function of an aggregate gets an error');
+sql_fails($node, q{SELECT small(1)}, $exhausted, 'the final function of an aggregate gets an error');
 query(q{
 	CREATE TRIGGER b BEFORE TRUNCATE ON t EXECUTE FUNCTION on_truncate();
 	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION on_truncate();
@@ -53,7 +53,7 @@ is(query('SELECT last_value, is_called FROM t_id_seq'), '9223372036854775807|t',
 
 # What is wrong with a definition is an error also if an event trigger runs queries before
 # the statement ends.
-like(sql_error($node, $_), qr/ERROR:  22023: /, "$_ is an error with an event trigger")
+sql_fails($node, $_, qr/ERROR:  22023: /, "$_ is an error with an event trigger")
   foreach 'ALTER SEQUENCE t_id_seq CYCLE', 'ALTER SEQUENCE t_id_seq INCREMENT -1';
 is(query(q{SELECT seqcycle FROM pg_sequence WHERE seqrelid = 't_id_seq'::regclass}), 'f', '... and changes nothing');
 query('DROP EVENT TRIGGER s; DROP EVENT TRIGGER e');

@@ -9,8 +9,7 @@ sub chi_square
 {
 	my ($node, $n) = @_;
 
-	return $node->safe_psql(
-		'postgres', qq{
+	return sql($node, qq{
 		SELECT round(sum((count - $ids / $n.0) ^ 2 / ($ids / $n.0)), 1)
 		FROM (SELECT count(ids.id) FROM generate_series(0, $n - 1) class
 			  LEFT JOIN ids ON ids.id % $n = class GROUP BY class) c});
@@ -21,8 +20,7 @@ sub make_ids
 {
 	my ($node) = @_;
 
-	$node->safe_psql(
-		'postgres', qq{
+	sql($node, qq{
 		DROP TABLE IF EXISTS ids;
 		CREATE TABLE ids (id bigint);
 		DO \$\$
@@ -33,8 +31,7 @@ sub make_ids
 			END LOOP;
 		END
 		\$\$});
-	return $node->safe_psql('postgres',
-		'SELECT count(DISTINCT (snowflake_parse(id))."timestamp") FROM ids');
+	return sql($node, 'SELECT count(DISTINCT (snowflake_parse(id))."timestamp") FROM ids');
 }
 
 my $node = new_server('main', 'fsync = off');
@@ -52,8 +49,7 @@ foreach my $n (10, 16)
 }
 
 # The test can fail: zero makes all IDs even.
-$node->append_conf('postgresql.conf', 'snowflake.sequence_start = zero');
-$node->reload;
+reload_with($node, 'snowflake.sequence_start = zero');
 $node->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.sequence_start') = 'zero'");
 make_ids($node);

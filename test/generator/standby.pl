@@ -3,8 +3,7 @@
 use SnowflakeTest;
 
 my $primary = new_primary('primary');
-$primary->safe_psql(
-	'postgres', q{
+sql($primary, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO t SELECT FROM generate_series(1, 1000)});
 my $standby = new_standby($primary, 'standby', 'restart_after_crash = on');
@@ -14,32 +13,22 @@ my $error = sql_error($standby, 'SELECT snowflake_nextval()');
 like($error, qr/ERROR:  25006: cannot generate snowflake IDs during recovery/,
 	'a standby generates no ID');
 like($error, qr/HINT:  Use the primary server/, 'the hint on a standby names the primary');
-is( $standby->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM t WHERE (snowflake_parse(id)).worker_id = 0'),
-	'1000',
-	'a standby decodes IDs');
+is(sql($standby, 'SELECT count(*) FROM t WHERE (snowflake_parse(id)).worker_id = 0'),
+	'1000', 'a standby decodes IDs');
 
-like(
-	sql_error($standby, 'SELECT snowflake_accept_clock()'),
+sql_fails($standby, 'SELECT snowflake_accept_clock()',
 	qr/ERROR:  25006: cannot accept the clock during recovery/,
 	'the clock is not accepted on a standby');
-like(
-	sql_error($standby, 'SELECT snowflake_raise_mark(1)'),
+sql_fails($standby, 'SELECT snowflake_raise_mark(1)',
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'the mark is not raised on a standby');
-like(
-	sql_error($standby, 'SELECT snowflake_set_mark(1, force => true)'),
+sql_fails($standby, 'SELECT snowflake_set_mark(1, force => true)',
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'the mark is not set on a standby');
-like(sql_error($standby, 'DROP EXTENSION snowflake'), qr/cannot execute DROP EXTENSION in a read-only transaction/,
+sql_fails($standby, 'DROP EXTENSION snowflake', qr/cannot execute DROP EXTENSION in a read-only transaction/,
 	'a standby refuses to drop the extension with the message of PostgreSQL');
-is( $standby->safe_psql(
-		'postgres',
-		'SELECT last_timestamp IS NULL, mark > (SELECT max(id) FROM t), ids FROM snowflake_stat'
-	),
-	't|t|0',
-	'a standby shows its mark');
+is(sql($standby, 'SELECT last_timestamp IS NULL, mark > (SELECT max(id) FROM t), ids FROM snowflake_stat'
+	), 't|t|0', 'a standby shows its mark');
 
 # The startup worker, which has not run yet, outlives a crash.
 crash_process($standby, server_process($standby, 'checkpointer'));
@@ -59,17 +48,13 @@ my @sessions = start_queries(
 			END;
 		END LOOP;
 	END $$}) x 2);
-$standby->poll_query_until('postgres',
-	q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'})
-  or die 'no session began';
+wait_until_true($standby, q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'},
+	'no session began');
 $standby->promote;
 is(finish_queries(@sessions), 2, 'a promoted standby generates IDs at once');
 $standby->wait_for_log(qr/"snowflake.worker_id" is not set/, $log_start);
-is( $standby->safe_psql(
-		'postgres',
-		'SELECT snowflake_nextval() > max(id) FROM t'),
-	't',
-	'IDs of a promoted standby are above its rows');
+is(sql($standby, 'SELECT snowflake_nextval() > max(id) FROM t'),
+	't', 'IDs of a promoted standby are above its rows');
 
 my $log = slurp_file($standby->logfile, $log_start);
 my @starts = $log =~ /snowflake IDs continue above the mark/g;

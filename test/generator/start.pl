@@ -17,13 +17,11 @@ like(
 	$error,
 	qr/^HINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake'$/m,
 	'the hint of CREATE EXTENSION has the line to set');
-is( $node->safe_psql(
-		'postgres', "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
-	'snowflake',
-	'CREATE EXTENSION without preloading succeeds');
+is(sql($node, "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
+	'snowflake', 'CREATE EXTENSION without preloading succeeds');
 
 # Nor does the warning hinder a restore, or single-user mode.
-$node->safe_psql('postgres', 'CREATE DATABASE restored; CREATE DATABASE single');
+sql($node, 'CREATE DATABASE restored; CREATE DATABASE single');
 command_ok(
 	[
 		'pg_dump', '-Fc', '-f', $node->basedir . '/dump',
@@ -57,44 +55,34 @@ like(
 	qr/^HINT:  Set this .*: shared_preload_libraries = 'snowflake'$/m,
 	'the hint of snowflake_nextval() has the line to set');
 my $may_give_scheme = qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nDETAIL:  A function that is given a scheme does not need that: snowflake_parse\(id, 'shardingsphere'\) uses the default scheme\./;
-like(sql_error($node, 'SELECT snowflake_parse(1)'),
+sql_fails($node, 'SELECT snowflake_parse(1)',
 	$may_give_scheme, 'snowflake_parse() by the server\'s scheme needs preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
 	'_snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_set_mark(1, force => true)', 'snowflake_raise_mark(1)',
 	'snowflake_accept_clock()')
 {
-	like(
-		sql_error($node, "SELECT $call"),
-		qr/ERROR:  55000: snowflake must be loaded/,
-		"$call without preloading is refused");
+	sql_fails($node, "SELECT $call",
+		qr/ERROR:  55000: snowflake must be loaded/, "$call without preloading is refused");
 }
-is( $node->safe_psql(
-		'postgres',
-		"SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),
-	'4095',
-	'snowflake_parse() by a given scheme needs no preloading');
+is(sql($node, "SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),
+	'4095', 'snowflake_parse() by a given scheme needs no preloading');
 
 # A registry may be on a server that generates no IDs.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 20, 'twitter', new => true)});
-is($node->safe_psql('postgres', 'SELECT snowflake_registry.report_loss() > now()'),
+is(sql($node, 'SELECT snowflake_registry.report_loss() > now()'),
 	't', 'functions of a registry without preloading take its only scheme');
-$node->safe_psql('postgres', q{SELECT snowflake_registry.create(1, 20, 'javascript', new => true)});
-like(sql_error($node, 'SELECT snowflake_registry.report_loss()'),
+sql($node, q{SELECT snowflake_registry.create(1, 20, 'javascript', new => true)});
+sql_fails($node, 'SELECT snowflake_registry.report_loss()',
 	$may_give_scheme, 'they must be given one of several schemes');
-$node->safe_psql('postgres', 'DROP EXTENSION snowflake_registry');
+sql($node, 'DROP EXTENSION snowflake_registry');
 
-is( $node->safe_psql(
-		'postgres',
-		'SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000)'),
-	'1000',
-	'uuid_v4() needs no preloading');
-$node->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
-$node->reload;
-ok($node->safe_psql('postgres', "SELECT snowflake_parse(1, 'leaf')"),
-	'settings do no harm without preloading');
+is(sql($node, 'SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000)'),
+	'1000', 'uuid_v4() needs no preloading');
+reload_with($node, 'snowflake.worker_id = 5');
+ok(sql($node, "SELECT snowflake_parse(1, 'leaf')"), 'settings do no harm without preloading');
 
 # The hint keeps the libraries that are there, whatever their names are.
 my $odd = $node->basedir . "/odd's \\ folder";
@@ -102,22 +90,18 @@ mkdir $odd or die "$odd: $!";
 my ($library) = map { chomp; $_ } qx(pg_config --pkglibdir);
 symlink("$library/plpgsql.so", "$odd/plpgsql.so") or die "$odd: $!";
 (my $quoted = $odd) =~ s/(['\\])/$1$1/g;
-$node->append_conf('postgresql.conf',
-	qq{shared_preload_libraries = 'pgoutput, "$quoted/plpgsql"'});
-$node->restart;
-my $list = $node->safe_psql('postgres', 'SHOW shared_preload_libraries');
+restart_with($node, qq{shared_preload_libraries = 'pgoutput, "$quoted/plpgsql"'});
+my $list = sql($node, 'SHOW shared_preload_libraries');
 is($list, qq{pgoutput, "$odd/plpgsql"}, 'other libraries are preloaded');
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like($error, qr/^HINT:  Set this .*pgoutput, .*, snowflake'$/m,
 	'the hint has the other libraries, and snowflake');
 my ($line) = $error =~ /(shared_preload_libraries = .*)/;
-$node->safe_psql('postgres', 'CREATE ROLE regress_snowflake');
-like(
-	sql_error($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()'),
+sql($node, 'CREATE ROLE regress_snowflake');
+sql_fails($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()',
 	qr/^HINT:  Append snowflake to "shared_preload_libraries" in postgresql\.conf and restart the server\.$/m,
 	'the hint hides the list from unprivileged roles');
-$node->safe_psql('postgres',
-	'CREATE DATABASE migrated; GRANT CREATE ON DATABASE migrated TO regress_snowflake');
+sql($node, 'CREATE DATABASE migrated; GRANT CREATE ON DATABASE migrated TO regress_snowflake');
 $node->psql(
 	'migrated',
 	'SET ROLE regress_snowflake; CREATE SCHEMA own; CREATE EXTENSION snowflake SCHEMA own',
@@ -130,13 +114,11 @@ is( $node->safe_psql('migrated',
 		q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'snowflake'}),
 	'regress_snowflake',
 	'an unprivileged role can create the extension');
-$node->safe_psql('postgres', 'DROP DATABASE migrated');
-$node->append_conf('postgresql.conf', $line);
-$node->restart;
-is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'),
+sql($node, 'DROP DATABASE migrated');
+restart_with($node, $line);
+is(sql($node, 'SHOW shared_preload_libraries'),
 	"$list, snowflake", 'the line of the hint keeps the other libraries');
-ok($node->safe_psql('postgres', 'SELECT snowflake_parse(1)'),
-	'the line of the hint loads snowflake');
+ok(sql($node, 'SELECT snowflake_parse(1)'), 'the line of the hint loads snowflake');
 is(sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
 	'', 'CREATE EXTENSION with preloading raises no warning');
 $node->stop;
@@ -198,29 +180,19 @@ like(
 	slurp_file($node->logfile, $offset),
 	qr/invalid configuration parameter name "snowflake.wroker_id"/,
 	'a mistyped setting is reported');
-is( $node->safe_psql(
-		'postgres',
-		q{SELECT datacenter_id, worker_id, abs(extract(epoch FROM "timestamp" - now())) < 5
+is( sql($node, q{SELECT datacenter_id, worker_id, abs(extract(epoch FROM "timestamp" - now())) < 5
 		  FROM snowflake_parse(snowflake_nextval())}),
-	'17|31|t',
-	'IDs have the configured scheme, datacenter ID and worker ID');
+	'17|31|t', 'IDs have the configured scheme, datacenter ID and worker ID');
 
-is( $node->safe_psql(
-		'postgres',
-		q{SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
-		  FROM pg_settings WHERE name LIKE 'snowflake.%'}),
-	join(' ', sort keys %tried),
+is( sql($node, q{SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
+		  FROM pg_settings WHERE name LIKE 'snowflake.%'}), join(' ', sort keys %tried),
 	'each setting was tested with a value with which the server does not start');
 
 # Settings that a reload takes, or leaves
-$node->append_conf('postgresql.conf',
-	"snowflake.max_lead = '1s'\nsnowflake.max_clock_backward = -1");
-$node->reload;
-ok( $node->poll_query_until(
-		'postgres', "SELECT current_setting('snowflake.max_lead') = '1s'"),
+reload_with($node, "snowflake.max_lead = '1s'\nsnowflake.max_clock_backward = -1");
+becomes_true($node, "SELECT current_setting('snowflake.max_lead') = '1s'",
 	'a valid value is reloaded');
-is($node->safe_psql('postgres', 'SHOW snowflake.max_clock_backward'),
-	'5s', 'an invalid value is not reloaded');
+is(sql($node, 'SHOW snowflake.max_clock_backward'), '5s', 'an invalid value is not reloaded');
 $node->stop;
 
 # The clock and the scheme
@@ -244,11 +216,8 @@ like(
 	qr/ERROR:  2200H: timestamp field of the snowflake scheme is exhausted/,
 	'calls fail with an exhausted timestamp field');
 like($error, qr/DETAIL:  .* ends at 20(19|20)-/, 'the detail of an exhausted timestamp field has its end');
-is( $node->safe_psql(
-		'postgres',
-		'SELECT worker_id FROM snowflake_parse(((1::bigint << 42) - 1))'),
-	'31',
-	'a server with an exhausted timestamp field decodes IDs');
+is(sql($node, 'SELECT worker_id FROM snowflake_parse(((1::bigint << 42) - 1))'),
+	'31', 'a server with an exhausted timestamp field decodes IDs');
 $node->stop;
 
 # Epochs long ago, far from the end of a timestamptz, a sequence of one bit and
@@ -260,13 +229,9 @@ foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timest
 {
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'\nsnowflake.max_lead = 10s\nsnowflake.worker_id = 0\nsnowflake.datacenter_id = 0");
 	$node->start;
-	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
-	is( $node->safe_psql(
-			'postgres',
-			q{SELECT abs(extract(epoch FROM "timestamp" - now())) < 11
-			  FROM snowflake_parse(snowflake_nextval())}),
-		't',
-		"IDs are generated by $scheme");
+	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
+	is( sql($node, q{SELECT abs(extract(epoch FROM "timestamp" - now())) < 11
+			  FROM snowflake_parse(snowflake_nextval())}), 't', "IDs are generated by $scheme");
 	$node->stop;
 }
 
@@ -275,9 +240,9 @@ my $epoch = int(time - 3600) * 1000;
 $node->append_conf('postgresql.conf',
 	"snowflake.scheme = 'epoch=$epoch,tick=3600s,timestamp=41,worker=10,sequence=12'\nsnowflake.max_lead = 0");
 $node->start;
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 $offset = -s $node->logfile;
-$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($node, 'SELECT snowflake_nextval()');
 $node->restart;
 $node->wait_for_log(qr/A tick is 3600 s long/, $offset);
 unlike(slurp_file("/proc/$node->{_pid}/maps"), qr/\bsnowflake_registry_client\.so\b/,

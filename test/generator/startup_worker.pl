@@ -10,7 +10,7 @@ use Torture qw(set_disk start_node);
 # Its worker ID is not set, so that the worker looks for subscriptions and is in
 # pg_stat_activity.
 my $node = new_server('node', 'fsync = on', 'restart_after_crash = on');
-$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($node, 'SELECT snowflake_nextval()');
 
 # Start the server with a disk that does not finish a flush until it is told to,
 # and wait until the worker is in one.
@@ -18,12 +18,10 @@ sub start_with_slow_disk
 {
 	$node->stop if is_up($node);
 	start_node($node, flush => 600);
-	$node->poll_query_until(
-		'postgres', q{
+	wait_until_true($node, q{
 		SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE backend_type = 'snowflake startup'
-		AND wait_event IN ('WALSync', 'WalSync', 'WALWrite')})
-	  or die 'the worker does not flush';
+		AND wait_event IN ('WALSync', 'WalSync', 'WALWrite')}, 'the worker does not flush');
 	return server_process($node, 'snowflake startup');
 }
 
@@ -38,20 +36,18 @@ sub shows_panic
 # A call waits until the worker has written the mark.
 my $worker = start_with_slow_disk();
 my ($call) = start_queries($node, "SET statement_timeout = '10 s'; SELECT snowflake_nextval()");
-ok( $node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%SELECT snowflake_nextval()' AND wait_event = }
-		  . wait_event($node, 'SnowflakeReserve')),
+becomes_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%SELECT snowflake_nextval()' AND wait_event = }
+		  . wait_event($node, 'SnowflakeReserve'),
 	'a call waits for another process that writes the mark');
 is(finish_queries($call), 0, '... until a timeout');
 like($call->{err}, qr/canceling statement due to statement timeout/, '... which it reports');
 
 # pg_terminate_backend()
 my $log_end = -s $node->logfile;
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+sql($node, "SELECT pg_terminate_backend($worker)");
 set_disk($node, 0, 0);
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker")
-  or die 'the worker does not end';
+wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker",
+	'the worker does not end');
 is(shows_panic($log_end), '', 'the worker is terminated without a PANIC');
 is($node->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'the server generates IDs after the worker was terminated');

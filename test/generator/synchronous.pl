@@ -4,7 +4,7 @@
 use SnowflakeTest;
 
 my $primary = new_primary('primary', 'max_connections = 60');
-$primary->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+sql($primary, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 my $standby = new_standby($primary, 'standby');
 require_standbys($primary, 'standby');
 
@@ -21,7 +21,7 @@ sub somebody_waits
 my $below = 1;
 foreach my $i (1 .. 20)
 {
-	my $id = $primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	my $id = sql($primary, 'SELECT snowflake_nextval()');
 	$below = 0 unless mark_of($standby) > $id
 	  || $standby->poll_query_until('postgres',
 		"SELECT pg_last_wal_receive_lsn() >= '" . $primary->lsn('flush') . "'")
@@ -34,12 +34,10 @@ ok($below, 'the standby has the mark above each ID');
 # what is reserved, which is the case from the time of the standby's mark on.
 my $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
-$standby->poll_query_until('postgres',
-	'SELECT pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()')
-  or die 'the standby does not replay its WAL';
-$primary->poll_query_until('postgres',
-	'SELECT now() > snowflake_timestamp(' . mark_of($standby) . ')')
-  or die 'what is reserved does not end';
+wait_until_true($standby, 'SELECT pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()',
+	'the standby does not replay its WAL');
+wait_until_true($primary, 'SELECT now() > snowflake_timestamp(' . mark_of($standby) . ')',
+	'what is reserved does not end');
 foreach my $level ('on', 'local', 'off')
 {
 	my ($waiter) = start_queries($primary,
@@ -49,15 +47,13 @@ foreach my $level ('on', 'local', 'off')
 	if ($level eq 'on')
 	{
 		my $start = time;
-		like(
-			sql_error($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()"),
+		sql_fails($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()",
 			qr/57014: canceling statement due to statement timeout\n.*CONTEXT:  while waiting for synchronous standbys to have the mark of snowflake IDs/s,
 			'a call that waits for the standby ends with statement_timeout, and says what for');
 		cmp_ok(time - $start, '<', 10, 'statement_timeout ends the wait for the standby in time');
 		ok(somebody_waits(), 'the other call still waits for the standby');
 	}
-	$primary->safe_psql('postgres',
-		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%generate_series(1, 1000)' AND pid <> pg_backend_pid()");
+	sql($primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%generate_series(1, 1000)' AND pid <> pg_backend_pid()");
 	finish_queries($waiter);
 	like($waiter->{err}, qr/canceling statement due to user request/,
 		'a call that waits for the standby can be cancelled');
@@ -87,8 +83,7 @@ kill 'CONT', $receiver;
 
 # Nor does anybody if the mark need not be synchronous.
 require_standbys($primary, 'standby');
-$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
-$primary->reload;
+reload_with($primary, 'snowflake.synchronous_mark = off');
 $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
 $primary->poll_query_until('postgres',
@@ -97,8 +92,7 @@ is( $primary->psql('postgres',
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval(), pg_sleep(0.1) FROM generate_series(1, 30)"),
 	0, 'with synchronous_mark = off, IDs continue without the standby');
 kill 'CONT', $receiver;
-$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = on');
-$primary->reload;
+reload_with($primary, 'snowflake.synchronous_mark = on');
 $primary->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
 $primary->wait_for_catchup($standby);

@@ -26,7 +26,7 @@ my $call = start_call($alone, 'a call waits for a standby that does not answer')
 change_setting($alone, 'snowflake.synchronous_mark', 'off');
 is(finish_queries($call), 1,
 	'when synchronous_mark is switched off, a wait that has begun ends');
-is($alone->safe_psql('postgres', 'SELECT reserve_waits, reserve_wait_ms > 0, clock_waits FROM snowflake_stat'),
+is(sql($alone, 'SELECT reserve_waits, reserve_wait_ms > 0, clock_waits FROM snowflake_stat'),
 	'1|t|0', 'snowflake_stat counts this wait');
 is($alone->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'with synchronous_mark = off, no other call waits');
@@ -55,18 +55,18 @@ $alone->stop;
 # at its last half millisecond.
 my $slow = new_server_with_clock('slow', 'wal_level = replica', 'max_wal_senders = 1',
 	"snowflake.scheme = 'epoch=2020-01-01, tick=2s, timestamp=32, worker=10, sequence=21'");
-$slow->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($slow, 'SELECT snowflake_nextval()');
 my $tick = 2 * int(time / 2) + 2;
 foreach my $into (1, 1.9995)
 {
 	stop_clock($slow, $tick + 0.1);
-	is($slow->safe_psql('postgres', 'SELECT extract(epoch FROM snowflake_timestamp(snowflake_nextval()))::bigint'),
+	is(sql($slow, 'SELECT extract(epoch FROM snowflake_timestamp(snowflake_nextval()))::bigint'),
 		$tick, 'IDs are generated in a tick');
 	change_setting($slow, 'synchronous_standby_names', 'nobody');
 	stop_clock($slow, $tick + $into);
 	my ($waiting) = start_queries($slow, 'SELECT snowflake_nextval()');
 	ok(waits_for_standbys($slow), "a call waits for standbys $into s after the beginning of a tick that began without");
-	$slow->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT snowflake_nextval()'");
+	sql($slow, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT snowflake_nextval()'");
 	is(finish_queries($waiting), 0, 'it gets no ID') or diag($waiting->{out});
 	change_setting($slow, 'synchronous_standby_names', '');
 	$tick += 2;
@@ -83,7 +83,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 
 # A minute is reserved while there is no synchronous standby, so none has the mark.
-$primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($primary, 'SELECT snowflake_nextval()');
 change_setting($primary, 'synchronous_standby_names', 'nobody');
 $call = start_call($primary,
 	'when a synchronous standby is named, calls wait until it has the mark of what was reserved before');
@@ -98,10 +98,9 @@ cmp_ok(mark_of($standby), '>', $call->{out}, 'the synchronous standby has a mark
 # A standby that has the mark becomes synchronous, and there is no WAL to report: no
 # checkpoint, and no snapshot of the background writer.
 change_setting($primary, 'synchronous_standby_names', '');
-my $writer = $primary->safe_psql('postgres',
-	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+my $writer = sql($primary, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 kill 'STOP', $writer;
-$primary->safe_psql('postgres', RAISE_MARK);
+sql($primary, RAISE_MARK);
 $primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
 my $loop = q{
 	SET statement_timeout = '30 s';
@@ -123,17 +122,16 @@ kill 'CONT', $writer;
 # What a standby has confirmed does not count for the next one.
 my $next = new_standby($primary, 'next');
 change_setting($primary, 'synchronous_standby_names', 'FIRST 1 (standby, next)');
-$primary->poll_query_until('postgres',
-	q{SELECT string_agg(sync_state, ' ' ORDER BY application_name DESC) = 'sync potential' FROM pg_stat_replication})
-  or die 'no two standbys';
+wait_until_true($primary, q{SELECT string_agg(sync_state, ' ' ORDER BY application_name DESC) = 'sync potential' FROM pg_stat_replication},
+	'no two standbys');
 $primary->wait_for_catchup($next, 'flush', $primary->lsn('flush'));
 my $receiver = server_process($next, 'walreceiver');
 kill 'STOP', $receiver;
-$primary->safe_psql('postgres', RAISE_MARK);
+sql($primary, RAISE_MARK);
 $standby->stop;
-$primary->poll_query_until('postgres', q{
+wait_until_true($primary, q{
 	SELECT count(*) = 1 AND bool_and(sync_state = 'sync' AND state = 'streaming')
-	FROM pg_stat_replication}) or die 'the next standby is not synchronous';
+	FROM pg_stat_replication}, 'the next standby is not synchronous');
 $call = start_call($primary,
 	'when another standby becomes synchronous, calls wait until it has the mark');
 kill 'CONT', $receiver;

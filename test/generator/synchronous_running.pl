@@ -12,10 +12,9 @@ sub wait_for_streaming
 	my (@names) = @_;
 	my $list = join ' ', @names;
 
-	$primary->poll_query_until('postgres',
-		"SELECT string_agg(application_name, ' ' ORDER BY application_name) = '$list'
-		 FROM pg_stat_replication WHERE state = 'streaming' AND flush_lsn IS NOT NULL")
-	  or die "$list do not stream";
+	wait_until_true($primary, "SELECT string_agg(application_name, ' ' ORDER BY application_name) = '$list'
+		 FROM pg_stat_replication WHERE state = 'streaming' AND flush_lsn IS NOT NULL",
+		"$list do not stream");
 	return;
 }
 
@@ -35,9 +34,8 @@ sub start_query
 		"SET statement_timeout = '60 s';
 		 COPY (SELECT snowflake_nextval() FROM (SELECT pg_sleep(0.002) FROM generate_series(1, $times)) t WHERE t IS NOT NULL) TO STDOUT");
 
-	$primary->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'")
-	  or die 'the query does not run';
+	wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'",
+		'the query does not run');
 	return $query;
 }
 
@@ -50,12 +48,11 @@ sub last_id
 
 # The worker that reads the configuration for others.  It is started again.
 my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake standbys'";
-$primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w")
-  or die 'there is no worker';
-my $pid = $primary->safe_psql('postgres', $worker);
+wait_until_true($primary, "SELECT count(*) = 1 FROM ($worker) w", 'there is no worker');
+my $pid = sql($primary, $worker);
 wait_for_streaming('b', 'c');
-$primary->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
-ok($primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker AND pid <> $pid AND wait_event IS NOT NULL) w"),
+sql($primary, "SELECT pg_terminate_backend($pid)");
+becomes_true($primary, "SELECT count(*) = 1 FROM ($worker AND pid <> $pid AND wait_event IS NOT NULL) w",
 	'after the worker was terminated, it is started again');
 
 # More standbys.
@@ -68,9 +65,9 @@ ok(waits_for_standbys($primary),
 
 # The configuration is reloaded for something else.
 change_setting($primary, 'log_min_messages', 'notice');
-is($primary->safe_psql('postgres', 'SELECT pg_sleep(3), count(*) FROM pg_stat_activity WHERE wait_event IN (\'Extension\', \'SnowflakeStandby\') AND query LIKE \'%COPY%\' AND pid <> pg_backend_pid()'),
+is(sql($primary, 'SELECT pg_sleep(3), count(*) FROM pg_stat_activity WHERE wait_event IN (\'Extension\', \'SnowflakeStandby\') AND query LIKE \'%COPY%\' AND pid <> pg_backend_pid()'),
 	'|1', 'a reload of another setting does not end that');
-$primary->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%COPY%' AND pid <> pg_backend_pid()");
+sql($primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%COPY%' AND pid <> pg_backend_pid()");
 finish_queries($query);
 $standby{c}->start;
 wait_for_streaming('b', 'c');
@@ -81,7 +78,7 @@ cmp_ok(mark_of($standby{c}), '>', last_id($query),
 # Fewer standbys, for a process that never reads the configuration again.
 change_standbys('FIRST 2 (b, c)');
 $standby{c}->stop;
-my $parallel = $primary->safe_psql('postgres', 'SHOW server_version_num') < 160000
+my $parallel = sql($primary, 'SHOW server_version_num') < 160000
   ? 'force_parallel_mode' : 'debug_parallel_query';
 ($query) = start_queries($primary,
 	"SET $parallel = on; SET statement_timeout = '60 s'; SELECT snowflake_nextval()");
@@ -105,29 +102,28 @@ kill 'CONT', $receiver;
 
 # A tick that lasts: IDs are ahead of the clock, and it has a million of them.
 change_standbys('FIRST 1 (b, c)');
-$primary->safe_psql('postgres', q{
+sql($primary, q{
 	SET client_min_messages = error;
 	SELECT snowflake_raise_mark(snowflake_lower_bound(now() + '1 hour')), snowflake_nextval()});
 $query = start_query(100000);
 $receiver = server_process($standby{c}, 'walreceiver');
 kill 'STOP', $receiver;
-$primary->safe_psql('postgres', q{
+sql($primary, q{
 	SET client_min_messages = error;
 	SELECT snowflake_raise_mark(snowflake_lower_bound(now() + '2 hour')), snowflake_nextval()});
 $standby{b}->stop;
 ok(waits_for_standbys($primary),
 	'IDs of a tick that was entered before wait for another standby, too');
 kill 'CONT', $receiver;
-$primary->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'")
-  or die 'the query does not continue';
+wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'",
+	'the query does not continue');
 pass('they continue when it has the mark');
-$primary->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%COPY%' AND pid <> pg_backend_pid()");
+sql($primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%COPY%' AND pid <> pg_backend_pid()");
 finish_queries($query);
 
 # snowflake_raise_mark()
 $standby{c}->stop;
-my $mark = $primary->safe_psql('postgres', "SELECT snowflake_lower_bound(now() + '3 hours')");
+my $mark = sql($primary, "SELECT snowflake_lower_bound(now() + '3 hours')");
 my ($call) = start_queries($primary, "SELECT snowflake_raise_mark($mark)");
 ok(waits_for_standbys($primary), 'snowflake_raise_mark() waits for a synchronous standby');
 $standby{c}->start;
@@ -138,7 +134,7 @@ is(finish_queries($call), 1, 'it returns when a standby has the mark');
 $standby{b}->start;
 wait_for_streaming('b', 'c');
 $standby{c}->stop;
-$primary->safe_psql('postgres', 'CREATE TABLE ahead AS SELECT generate_series(1, 20000)');
+sql($primary, 'CREATE TABLE ahead AS SELECT generate_series(1, 20000)');
 $primary->wait_for_catchup($standby{b});
 $primary->stop('immediate');
 $standby{c}->append_conf('postgresql.conf', "synchronous_standby_names = 'b'");
@@ -148,12 +144,12 @@ $standby{b}->append_conf('postgresql.conf', "wal_retrieve_retry_interval = '50 m
 $standby{b}->enable_streaming($standby{c});
 $standby{b}->reload;
 my $before = () = slurp_file($standby{b}->logfile) =~ /new timeline 2 forked off/g;
-like(sql_error($standby{c}, "SET statement_timeout = '5 s'; SELECT snowflake_nextval()"),
+sql_fails($standby{c}, "SET statement_timeout = '5 s'; SELECT snowflake_nextval()",
 	qr/ERROR:  57014: /, 'IDs wait while the synchronous standby is ahead on the previous timeline');
 my $after = () = slurp_file($standby{b}->logfile) =~ /new timeline 2 forked off/g;
 cmp_ok($after, '>', $before, 'meanwhile it connects');
 change_setting($standby{c}, 'synchronous_standby_names', '');
-cmp_ok($standby{c}->safe_psql('postgres', 'SET client_min_messages = error; SELECT snowflake_nextval()'),
+cmp_ok(sql($standby{c}, 'SET client_min_messages = error; SELECT snowflake_nextval()'),
 	'>=', $mark, 'a standby that is promoted after snowflake_raise_mark() continues above the mark');
 $_->stop foreach @standby{ 'b', 'c' };
 

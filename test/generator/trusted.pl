@@ -4,11 +4,11 @@
 use SnowflakeTest;
 
 my $node = new_server('main');
-$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN CREATEDB');
+sql($node, 'CREATE ROLE regress_app LOGIN CREATEDB');
 my @as_app = ('-X', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('app') . ' user=regress_app');
 
 # What migrations do
-$node->safe_psql('postgres', 'CREATE DATABASE app OWNER regress_app');
+sql($node, 'CREATE DATABASE app OWNER regress_app');
 command_ok([ 'psql', @as_app, '-c', 'CREATE EXTENSION snowflake' ],
 	'the owner of a database creates the extension');
 $node->safe_psql('app',
@@ -18,7 +18,7 @@ my $dump = $node->basedir . '/app.sql';
 command_ok(
 	[ 'pg_dump', '-d', $node->connstr('app') . ' user=regress_app', '-f', $dump ],
 	'the owner of a database with the extension dumps it');
-$node->safe_psql('postgres', 'CREATE DATABASE again OWNER regress_app');
+sql($node, 'CREATE DATABASE again OWNER regress_app');
 command_ok(
 	[
 		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump,

@@ -7,8 +7,7 @@ use SnowflakeTest;
 
 my $top = "$FindBin::RealBin/../..";
 my $node = new_server('main');
-my $newest = $node->safe_psql('postgres',
-	"SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'"
+my $newest = sql($node, "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'"
 );
 
 # All that belongs to an extension in a database: definitions, privileges,
@@ -41,7 +40,7 @@ my %scripts = (
 	snowflake_registry => 'registry/script/01_start.sql',
 	snowflake_convert => 'convert/snowflake_convert--1.0.sql',
 	snowflake_keys => 'keys/snowflake_keys--1.0.sql');
-$node->safe_psql('postgres', "CREATE EXTENSION IF NOT EXISTS $_") foreach sort keys %scripts;
+sql($node, "CREATE EXTENSION IF NOT EXISTS $_") foreach sort keys %scripts;
 my %installed = map { $_ => objects('postgres', $_) } keys %scripts;
 like($installed{snowflake}, qr/^function snowflake_nextval\(\)/m, 'the objects of the extension are found');
 like($installed{snowflake_registry}, qr/^function snowflake_registry\.get_grant\(/m, 'the objects of the registry are found');
@@ -50,14 +49,13 @@ like($installed{snowflake_registry}, qr/^function snowflake_registry\.get_grant\
 foreach my $extension (sort keys %installed)
 {
 	my @versions = split /\n/,
-	  $node->safe_psql('postgres',
-		"SELECT version FROM pg_available_extension_versions WHERE name = '$extension' ORDER BY version");
+	  sql($node, "SELECT version FROM pg_available_extension_versions WHERE name = '$extension' ORDER BY version");
 	ok((grep { $_ eq '1.0' } @versions), "$extension: the first version can be installed");
 	foreach my $version (@versions)
 	{
 		my $database = "$extension $version";
 
-		$node->safe_psql('postgres', "CREATE DATABASE \"$database\"");
+		sql($node, "CREATE DATABASE \"$database\"");
 		$node->safe_psql($database, "CREATE EXTENSION $extension VERSION '$version' CASCADE");
 		is($node->safe_psql($database, 'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'),
 			'1|t',
@@ -90,7 +88,7 @@ my %stat = (
 foreach my $version (sort keys %stat)
 {
 	my $symbol = 'snowflake_stat_' . $version =~ s/\./_/r;
-	$node->safe_psql('postgres', 'CREATE DATABASE stat');
+	sql($node, 'CREATE DATABASE stat');
 	$node->safe_psql('stat',
 		"CREATE FUNCTION snowflake_stat($stat{$version}) AS '\$libdir/snowflake', '$symbol' LANGUAGE C"
 	);
@@ -100,7 +98,7 @@ foreach my $version (sort keys %stat)
 			FROM snowflake_stat()}),
 		'0|t|0|t',
 		"the function of $version gives its columns");
-	$node->safe_psql('postgres', 'DROP DATABASE stat');
+	sql($node, 'DROP DATABASE stat');
 }
 
 # That would be seen.
@@ -112,10 +110,10 @@ foreach my $change (
 	'CREATE OR REPLACE VIEW snowflake_stat AS SELECT *, 1 AS more FROM _snowflake_stat()'
   )
 {
-	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	sql($node, 'CREATE DATABASE other');
 	$node->safe_psql('other', "CREATE EXTENSION snowflake; $change");
 	isnt(objects('other', 'snowflake'), $installed{snowflake}, "the comparison of objects sees: $change");
-	$node->safe_psql('postgres', 'DROP DATABASE other');
+	sql($node, 'DROP DATABASE other');
 }
 
 my $meta = decode_json(slurp_file("$top/META.json"));
@@ -123,7 +121,7 @@ foreach my $extension (sort keys %scripts)
 {
 	is($meta->{provides}{$extension}{file}, $scripts{$extension} =~ s/--1\.0\./--$newest./r,
 		"$extension: META.json has the name of the SQL script");
-	is( $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = '$extension'"),
+	is(sql($node, "SELECT default_version FROM pg_available_extensions WHERE name = '$extension'"),
 		$newest, "$extension: the control file has the version");
 }
 
@@ -131,12 +129,8 @@ SKIP:
 {
 	skip 'before PostgreSQL 18 a module tells no version', 1
 	  if $node->pg_version < 18;
-	is( $node->safe_psql(
-			'postgres',
-			q{SELECT module_name, version FROM pg_get_loaded_modules() WHERE file_name ~ '^snowflake'}
-		),
-		"snowflake|$newest",
-		'the module has its name and version');
+	is(sql($node, q{SELECT module_name, version FROM pg_get_loaded_modules() WHERE file_name ~ '^snowflake'}
+		), "snowflake|$newest", 'the module has its name and version');
 }
 
 # The script that is put together in the folder of its extension is the one that is installed.
@@ -154,8 +148,7 @@ is( slurp_file("$registry/snowflake_registry--$newest.sql"),
 	'snowflake_registry is the same if it is built alone');
 
 # Each extension alone in a database, on a server that does not preload the library, and gone.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$node->restart;
+restart_with($node, "shared_preload_libraries = ''");
 my %alone = (
 	snowflake => q{SELECT worker_id - 5 FROM snowflake_parse(20480, 'twitter')},
 	snowflake_keys => 'SELECT length(objectid()) - 12',
@@ -165,7 +158,7 @@ my %alone = (
 			snowflake_registry.lower_bound(now(), 'twitter'), '{}', gen_random_uuid(), 'server')});
 foreach my $extension (sort keys %alone)
 {
-	$node->safe_psql('postgres', 'CREATE DATABASE alone');
+	sql($node, 'CREATE DATABASE alone');
 	like($node->safe_psql('alone', "CREATE EXTENSION $extension; $alone{$extension}"), qr/^0\z/m, "$extension works alone");
 	is( $node->safe_psql(
 			'alone', qq{
@@ -174,9 +167,9 @@ foreach my $extension (sort keys %alone)
 				SELECT proname AS name FROM pg_proc WHERE oid >= 16384 UNION ALL SELECT relname FROM pg_class WHERE oid >= 16384
 				UNION ALL SELECT nspname FROM pg_namespace WHERE oid >= 16384) AS objects}),
 		$extension eq 'snowflake_registry' ? 'snowflake_registry' : '', "DROP EXTENSION $extension leaves nothing but a schema");
-	$node->safe_psql('postgres', 'DROP DATABASE alone');
+	sql($node, 'DROP DATABASE alone');
 }
-$node->safe_psql('postgres', 'CREATE DATABASE alone');
+sql($node, 'CREATE DATABASE alone');
 like(sql_error($node, 'CREATE EXTENSION snowflake_convert', dbname => 'alone'),
 	qr/required extension "snowflake" is not installed\nHINT:/, 'snowflake_convert requires snowflake');
 

@@ -23,14 +23,10 @@ sub start_waiter
 	my ($node, $query) = @_;
 	my ($waiter) = start_queries($node, $query);
 
-	$node->poll_query_until(
-		'postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity
 		  WHERE backend_type = 'client backend' AND state = 'active'
-		  AND wait_event_type = 'Extension'}) or die 'nobody waits';
-	my $pid = $node->safe_psql(
-		'postgres',
-		q{SELECT pid FROM pg_stat_activity
+		  AND wait_event_type = 'Extension'}, 'nobody waits');
+	my $pid = sql($node, q{SELECT pid FROM pg_stat_activity
 		  WHERE backend_type = 'client backend' AND state = 'active'
 		  AND wait_event_type = 'Extension'});
 	return ($waiter, $pid);
@@ -44,11 +40,8 @@ sub check_wait
 
 	my $begin = time;
 	my ($waiter, $pid) = start_waiter($node, $query);
-	is( $node->safe_psql(
-			'postgres',
-			"SELECT wait_event FROM pg_stat_activity WHERE pid = $pid"),
-		$version >= 17 ? $event : 'Extension',
-		"$what shows as a wait event");
+	is(sql($node, "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid"),
+		$version >= 17 ? $event : 'Extension', "$what shows as a wait event");
 	my $before = cpu_seconds($pid);
 	sleep 2;
 	my $used = cpu_seconds($pid) - $before;
@@ -56,17 +49,13 @@ sub check_wait
 
 	# It is added up while it lasts.
 	my $counter = $event eq 'SnowflakeClock' ? 'clock' : 'sequence';
-	ok( $node->poll_query_until(
-			'postgres',
-			"SELECT ${counter}_waits = 1 AND ${counter}_wait_ms > 1500 FROM snowflake_stat"
-		),
+	becomes_true($node, "SELECT ${counter}_waits = 1 AND ${counter}_wait_ms > 1500 FROM snowflake_stat",
 		"$what is counted");
-	my $ms = $node->safe_psql('postgres',
-		"SELECT ${counter}_wait_ms FROM snowflake_stat");
+	my $ms = sql($node, "SELECT ${counter}_wait_ms FROM snowflake_stat");
 	cmp_ok($ms, '<=', (time - $begin) * 1000, "$what is counted in milliseconds");
 
 	my $start = time;
-	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	sql($node, "SELECT pg_cancel_backend($pid)");
 	finish_queries($waiter);
 	cmp_ok(time - $start, '<', $soon, "$what is cancelled at once");
 	like(
@@ -75,15 +64,14 @@ sub check_wait
 		"$what says that it was cancelled");
 
 	$start = time;
-	like(
-		sql_error($node, "SET statement_timeout = '300ms'; $query"),
+	sql_fails($node, "SET statement_timeout = '300ms'; $query",
 		qr/57014: canceling statement due to statement timeout/,
 		"$what ends with statement_timeout");
 	cmp_ok(time - $start, '<', $soon, "$what ends with statement_timeout in time");
 
 	($waiter, $pid) = start_waiter($node, $query);
 	$start = time;
-	$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+	sql($node, "SELECT pg_terminate_backend($pid)");
 	finish_queries($waiter);
 	cmp_ok(time - $start, '<', $soon, "$what ends with pg_terminate_backend");
 	like($waiter->{err}, qr/terminating connection/, "$what ends with the message of pg_terminate_backend");
@@ -106,7 +94,7 @@ check_wait(
 
 # The clock is behind: the server's clock goes back while it runs.
 $node = new_server_with_clock('clock', 'snowflake.clock_backward = wait', 'snowflake.max_clock_backward = 2h');
-my $first = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $first = sql($node, 'SELECT snowflake_nextval()');
 set_clock($node, -3600);
 check_wait(
 	$node,
@@ -117,11 +105,11 @@ check_wait(
 set_clock($node, 0);
 $node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 10s');
 start_with_clock($node);
-my $last = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $last = sql($node, 'SELECT snowflake_nextval()');
 cmp_ok($last, '>', $first, 'the ID after a restart is greater');
 set_clock($node, -5);
 my $start = time;
-my $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $id = sql($node, 'SELECT snowflake_nextval()');
 cmp_ok($id, '>', $last, 'the ID after a step back is greater');
 cmp_ok(time - $start, '>', 0.5, 'the call after a step back waited for the clock');
 
@@ -137,32 +125,25 @@ like(
 	qr/DETAIL:  The timestamp of the next ID is \d{4}-.*, and the clock reads \d{4}-.*\. "snowflake.max_clock_backward" is 10000 ms/,
 	'the detail of a long step back has the times');
 like($error, qr/HINT:  Correct the server's clock/, 'the hint of a long step back says what to do');
-is( $node->safe_psql(
-		'postgres',
-		'SELECT clock_waits, clock_errors, max_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
-	),
-	'1|1|t',
-	'waits and errors are counted');
+is(sql($node, 'SELECT clock_waits, clock_errors, max_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
+	), '1|1|t', 'waits and errors are counted');
 
 set_clock($node, 0);
-$id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$id = sql($node, 'SELECT snowflake_nextval()');
 cmp_ok($id, '>', $last, 'calls succeed when the clock is right again');
 
 $last = $id;
-$node->append_conf('postgresql.conf', 'snowflake.max_lead = 2h');
-$node->reload;
+reload_with($node, 'snowflake.max_lead = 2h');
 $node->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.max_lead') = '2h'");
 set_clock($node, -3600);
 $start = time;
-$id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$id = sql($node, 'SELECT snowflake_nextval()');
 cmp_ok(time - $start, '<', $soon, 'max_lead bridges a step back without waiting');
 cmp_ok($id, '>', $last, 'with max_lead, the ID after a step back is greater');
 
 # A wait ends as soon as the clock is set right.
-$node->append_conf('postgresql.conf',
-	"snowflake.max_lead = 0\nsnowflake.max_clock_backward = 2h");
-$node->reload;
+reload_with($node, "snowflake.max_lead = 0\nsnowflake.max_clock_backward = 2h");
 $node->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.max_lead') = '0'");
 my ($waiter, $pid) = start_waiter($node, 'SELECT snowflake_nextval()');

@@ -37,8 +37,7 @@ sub log_with
 
 sub worker
 {
-	return $node->safe_psql('postgres',
-		'SELECT datacenter_id, worker_id, worker_id_set FROM snowflake_stat');
+	return sql($node, 'SELECT datacenter_id, worker_id, worker_id_set FROM snowflake_stat');
 }
 
 # Never set
@@ -53,14 +52,13 @@ like($log, qr/HINT:  .* set a different "snowflake\.worker_id" on each server/,
 unlike($log, $subscriptions, 'without subscriptions there is no warning');
 like($log, $done, 'the startup worker exits');
 is(($log =~ $done)[0], 0, 'the startup worker exits with status 0');
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+sql($node, 'CREATE EXTENSION snowflake');
 is(worker(), '|0|f', 'snowflake_stat shows a worker ID that was never set');
-is( $node->safe_psql(
-		'postgres', 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
+is(sql($node, 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
 	0, 'IDs have worker ID 0 if it was never set');
 
 # In another database than postgres, too
-$node->safe_psql('postgres', 'CREATE DATABASE other');
+sql($node, 'CREATE DATABASE other');
 $node->safe_psql('other',
 	"CREATE SUBSCRIPTION s CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false)"
 );
@@ -70,8 +68,7 @@ like($log, $subscriptions, 'a server with a subscription logs a warning');
 like($log, qr/DETAIL:  .*A duplicate key stops replication/,
 	'the warning says what can happen');
 like($log, qr/HINT:  Set "snowflake\.worker_id"/, 'the warning says what to do');
-like(
-	sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
+sql_fails($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake',
 	qr/WARNING:  01000: server has subscriptions, but "snowflake\.worker_id" is not set\nDETAIL:  .*\nHINT:  Set "snowflake\.worker_id"/,
 	'CREATE EXTENSION warns of subscriptions');
 
@@ -81,18 +78,18 @@ unlike($log, $citus, 'a server without Citus does not warn of it');
 $node->append_conf('postgresql.conf', "citus.version = '13.2.2'");
 $log = log_of($node, sub { $node->restart });
 like($log, $citus, 'a server with Citus warns at its start');
-like(sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
+sql_fails($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake',
 	$citus, 'CREATE EXTENSION warns of Citus');
 
 # A chosen 0 is none that was forgotten.
-$node->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 0');
+sql($node, 'ALTER SYSTEM SET snowflake.worker_id = 0');
 $log = log_of($node, sub { $node->restart });
 like($log, qr/$made .*, worker ID 0$/m, 'worker ID 0 can be set');
 unlike($log, qr/is not set/, 'a worker ID 0 that was set is not reported as missing');
 is(sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
 	'', 'CREATE EXTENSION does not warn if worker ID 0 was set');
 is(worker(), '|0|t', 'snowflake_stat shows a worker ID 0 that was set');
-$node->safe_psql('postgres', 'ALTER SYSTEM RESET snowflake.worker_id');
+sql($node, 'ALTER SYSTEM RESET snowflake.worker_id');
 
 # Schemes with other fields
 $log = log_with("snowflake.scheme = 'twitter'", 'snowflake.worker_id = 31',
@@ -134,8 +131,7 @@ like(
 	slurp_file($node->logfile, $offset),
 	qr/WARNING:  out of background worker slots for "snowflake standbys"\n.*HINT:  Increase "max_worker_processes", which is 0\./s,
 	'the log says that no slot is free for the worker that knows the standbys');
-is( $node->safe_psql(
-		'postgres', 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
+is(sql($node, 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
 	9, 'a server without the startup worker generates IDs');
 $node->append_conf('postgresql.conf', 'max_worker_processes = 8');
 $node->stop;
@@ -173,8 +169,7 @@ $node->start;
 wait_until("a line like $done", sub { -e "$directory/log" && slurp_file("$directory/log") =~ $done });
 like(slurp_file("$directory/log"),
 	qr/$made "shardingsphere", worker ID 9$/m, 'the log collector gets the scheme and worker ID');
-$node->append_conf('postgresql.conf', 'logging_collector = off');
-$node->restart;
+restart_with($node, 'logging_collector = off');
 
 #
 # What can be written for the next start
@@ -201,12 +196,9 @@ refused(
 	'ALTER SYSTEM SET snowflake.datacenter_id = 1',
 	'1 is outside the valid range for parameter "snowflake\.datacenter_id" \(0 \.\. 0\)',
 	'a datacenter ID without a field is refused');
-is( $node->safe_psql(
-		'postgres',
-		q{SELECT count(*) FROM pg_file_settings
+is( sql($node, q{SELECT count(*) FROM pg_file_settings
 		  WHERE name LIKE 'snowflake.%' AND sourcefile LIKE '%.auto.conf'}),
-	0,
-	'refused values are not written');
+	0, 'refused values are not written');
 
 # With a wider scheme that is written before, in the same session ...
 my $wide =
@@ -218,7 +210,7 @@ is( $node->psql(
 	'a scheme and its worker ID can be set together');
 
 # ... or in another one, when the server knows of it, and has that from the server.
-$node->safe_psql('postgres', 'ALTER SYSTEM RESET snowflake.worker_id');
+sql($node, 'ALTER SYSTEM RESET snowflake.worker_id');
 refused('ALTER SYSTEM SET snowflake.worker_id = 5000',
 	$too_wide, 'another session does not know the new scheme before a reload');
 $offset = -s $node->logfile;
@@ -226,8 +218,7 @@ $node->reload;
 $node->wait_for_log(qr/parameter "snowflake\.scheme" cannot be changed without restarting/,
 	$offset);
 my $before = inherits() ? '' : "$wide; ";
-$node->safe_psql('postgres',
-	$before . 'ALTER SYSTEM SET snowflake.worker_id = 5000');
+sql($node, $before . 'ALTER SYSTEM SET snowflake.worker_id = 5000');
 refused(
 	$before . 'ALTER SYSTEM SET snowflake.worker_id = 8192',
 	'8192 is outside the valid range for parameter "snowflake\.worker_id" \(0 \.\. 8191\)',
@@ -237,14 +228,13 @@ like($log, qr/$made .*worker=13,sequence=9", worker ID 5000$/m,
 	'the next start uses the new scheme and worker ID');
 
 # Back to a narrower one: an ID that fits the server's scheme is not refused.
-$node->safe_psql('postgres',
-	"ALTER SYSTEM SET snowflake.scheme = 'shardingsphere'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6"
+sql($node, "ALTER SYSTEM SET snowflake.scheme = 'shardingsphere'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6"
 );
 $log = log_of($node, sub { $node->restart });
 like($log, qr/$made "shardingsphere", worker ID 6$/m, 'a change to a narrower scheme is possible');
 
 # Written by hand, in any order
-$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+sql($node, 'ALTER SYSTEM RESET ALL');
 $node->append_conf('postgresql.conf',
 	"snowflake.worker_id = 5000\nsnowflake.scheme = 'epoch=2010-11-04,timestamp=41,worker=13,sequence=9'"
 );

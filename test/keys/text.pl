@@ -9,8 +9,7 @@ my $node = new_server('main', 'fsync = off', 'jit = off',
 
 # Each example, word for word, gives what the page shows or finds the row.
 my $page = Page->claim('docs/public-ids.md', 'Short texts');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE invitation (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO invitation SELECT snowflake_nextval(1000);
 	INSERT INTO invitation VALUES (1212092628029698048);
@@ -24,19 +23,15 @@ foreach my $block ($page->rest('sql'))
 foreach my $condition (q{code = '11MHQTB098W00'},
 	q{snowflake_encode(id, 'base62') COLLATE "C" = '1RXOcR2DqUK'})
 {
-	like(
-		$node->safe_psql(
-			'postgres', qq{
+	like(sql($node, qq{
 			SET enable_seqscan = off;
 			EXPLAIN SELECT id FROM invitation WHERE $condition}),
-		qr/Index Cond:/,
-		"an index is used for $condition");
+		qr/Index Cond:/, "an index is used for $condition");
 }
 
 # A character of several bytes is shown whole, and its place is counted in
 # characters.
-$node->safe_psql('postgres',
-	"CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
+sql($node, "CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
 $node->safe_psql('utf8', 'CREATE EXTENSION snowflake');
 foreach my $case (
 	[ "11MHQTB098W\x{c3}\x{a9}0", qr/Character 12, "\x{c3}\x{a9}", is not/ ],
@@ -55,8 +50,7 @@ foreach my $case (
 
 # The cost: about a twentieth of gen_random_uuid(), by bench/run.  A busy machine
 # measures more; code that repeats needless work for each call costs more still.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE UNLOGGED TABLE ids AS
 	SELECT id, snowflake_encode(id) AS base32, snowflake_encode(id, 'base62') AS base62
 	FROM snowflake_nextval(100000) id;
@@ -69,8 +63,7 @@ foreach my $case (
 	[ "snowflake_decode(base62, ''base62'')", 'base62' ])
 {
 	my ($call, $argument) = @$case;
-	my $ratio = $node->safe_psql(
-		'postgres', qq{
+	my $ratio = sql($node, qq{
 		SELECT round((percentile_cont(0.5) WITHIN GROUP (ORDER BY (ours - base) / (uuid - base)))::numeric, 3)
 		FROM (SELECT ms('SELECT count($call) FROM ids') AS ours,
 					 ms('SELECT count(gen_random_uuid()) FROM ids') AS uuid,

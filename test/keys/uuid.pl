@@ -22,8 +22,7 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nrestart_after_crash = on");
 start_with_clock($node);
-$node->safe_psql(
-	'postgres', $functions . q{;
+sql($node, $functions . q{;
 	CREATE TABLE calls (backend int, asked timestamptz, u uuid, received timestamptz);
 	CREATE TABLE t (id uuid PRIMARY KEY DEFAULT uuid_v7())});
 # They begin together, when the lock is released.
@@ -34,13 +33,11 @@ my @sessions = start_queries(
 	map {
 		"SELECT pg_advisory_lock_shared(1); INSERT INTO calls SELECT $_, clock_timestamp(), uuid_v7(), clock_timestamp() FROM generate_series(1, 20000)"
 	} 1 .. 8);
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 8 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-  or die 'a backend does not begin';
+wait_until_true($node, "SELECT count(*) = 8 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+	'a backend does not begin');
 $gate->quit;
 is(finish_queries(@sessions), 8, '8 backends generate UUIDs at the same time');
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		WITH event AS (
 			SELECT asked AS at, u, true AS asks FROM calls
 			UNION ALL
@@ -52,15 +49,11 @@ is( $node->safe_psql(
 		SELECT count(*), count(DISTINCT u), count(greatest) > 150000,
 			count(*) FILTER (WHERE u::text COLLATE "C" <= greatest)
 		FROM compared WHERE asks}),
-	'160000|160000|t|0',
-	'a UUID that is requested later is greater');
-cmp_ok(
-	$node->safe_psql(
-		'postgres', q{
+	'160000|160000|t|0', 'a UUID that is requested later is greater');
+cmp_ok(sql($node, q{
 		SELECT count(*) FROM (
 			SELECT backend, lag(backend) OVER (ORDER BY u) AS before FROM calls) t
-		WHERE backend <> before}),
-	'>', 100, 'the backends generated UUIDs in turns');
+		WHERE backend <> before}), '>', 100, 'the backends generated UUIDs in turns');
 
 # Clients in the midst of which the server dies.  The ledger has the first bits,
 # which increase as the UUIDs do.
@@ -80,7 +73,7 @@ my @ends = (
 my $clock = 0;
 foreach my $round (0 .. 5)
 {
-	my $first = $node->safe_psql('postgres', 'SELECT first_bits(uuid_v7())');
+	my $first = sql($node, 'SELECT first_bits(uuid_v7())');
 	my @clients = start_clients($node, 8);
 	SnowflakeTest::wait_for_clients(@clients);
 	usleep(rand(200_000));
@@ -93,12 +86,8 @@ foreach my $round (0 .. 5)
 is( verdict($ledger),
 	'0 duplicates, 0 falls',
 	"no duplicates over 6 stops with the clock set back ($ledger->{ids} UUIDs)");
-is( $node->safe_psql(
-		'postgres',
-		'SELECT count(*) > 100 AND max(id::text COLLATE "C") < uuid_v7()::text FROM t'
-	),
-	't',
-	'new UUIDs are above the stored ones');
+is(sql($node, 'SELECT count(*) > 100 AND max(id::text COLLATE "C") < uuid_v7()::text FROM t'),
+	't', 'new UUIDs are above the stored ones');
 
 # The sequence follows the time, as wide as it is, with a tick of any length.
 foreach my $case (
@@ -117,12 +106,11 @@ foreach my $case (
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->stop;
 	start_with_clock($node);
-	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 
 	# With few numbers a tick, few are made.
 	my $n = $width < 8 ? 500 : 20000;
-	is( $node->safe_psql(
-			'postgres', qq{
+	is( sql($node, qq{
 			SET timezone = 'UTC';
 			CREATE TEMP TABLE made AS
 			SELECT n, snowflake_nextval() AS a, uuid_v7() AS u, snowflake_nextval() AS b
@@ -140,14 +128,11 @@ foreach my $case (
 						snowflake_make(uuid_timestamp(u) + interval '999 us', p.worker_id, sequence_bits(u, $width))
 					END AS id
 				FROM made, snowflake_parse(a) p) t}),
-		"$n|$n|0|0",
-		"$scheme: a UUID has time and sequence of an ID in between");
-	is( $node->safe_psql(
-			'postgres', qq{
+		"$n|$n|0|0", "$scheme: a UUID has time and sequence of an ID in between");
+	is( sql($node, qq{
 			SELECT count(DISTINCT sequence_bits(u, 74) % 1024) > 300
 			FROM (SELECT uuid_v7() AS u FROM generate_series(1, 500)) t}),
-		't',
-		"$scheme: the bits below the sequence are random");
+		't', "$scheme: the bits below the sequence are random");
 }
 
 # The end of its time; the mark of today would be far behind that clock.
@@ -157,16 +142,13 @@ $node->stop;
 my $end = 2**48 / 1000 - time;
 set_clock($node, $end - 60);
 start_with_clock($node);
-$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
-is( $node->safe_psql(
-		'postgres', q{
+sql($node, 'SELECT snowflake_set_mark(0, force => true)');
+is( sql($node, q{
 		SET timezone = 'UTC';
 		SELECT uuid_timestamp(uuid_v7()) BETWEEN '10889-08-02 05:30:00' AND '10889-08-02 05:31:50'}),
-	't',
-	'a UUID has a time in the year 10889');
+	't', 'a UUID has a time in the year 10889');
 set_clock($node, $end + 1);
-like(
-	sql_error($node, 'SELECT uuid_v7()'),
+sql_fails($node, 'SELECT uuid_v7()',
 	qr/ERROR:  22008: time is out of range for version 7 UUIDs\nDETAIL:  The timestamp of such a UUID is between the years 1970 and 10889\./,
 	'after the year 10889 there is an error');
 set_clock($node, $clock);
@@ -175,22 +157,16 @@ set_clock($node, $clock);
 $node->stop;
 $node->set_standby_mode;
 $node->start;
-like(
-	sql_error($node, 'SELECT uuid_v7()'),
+sql_fails($node, 'SELECT uuid_v7()',
 	qr/ERROR:  25006: cannot generate snowflake IDs during recovery/,
 	'a standby generates no UUID of version 7');
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
-$node->restart;
-like(
-	sql_error($node, 'SELECT uuid_v7()'),
+restart_with($node, "shared_preload_libraries = ''");
+sql_fails($node, 'SELECT uuid_v7()',
 	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
 	'uuid_v7() needs preloading');
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT uuid_timestamp('017f22e2-79b0-7cc3-98c4-dc0c0c07398f') = '2022-02-22 19:22:22+00',
-			uuid_timestamp(uuid_v4()) IS NULL}),
-	't|t',
-	'uuid_timestamp() needs no preloading');
+			uuid_timestamp(uuid_v4()) IS NULL}), 't|t', 'uuid_timestamp() needs no preloading');
 $node->stop;
 
 done_testing();

@@ -39,7 +39,7 @@ sub run_example
 		my $to = (undef, $a, $b)[$n]->connstr('postgres') =~ s/'/''/gr . ' user=regress_replicator';
 		$sql =~ s/host=10\.0\.0\.$n dbname=shop user=replicator/$to/g;
 	}
-	return $node->safe_psql('postgres', $sql);
+	return sql($node, $sql);
 }
 
 my $copied = $page->example('srsubstate');
@@ -48,7 +48,7 @@ sub wait_for_copy
 {
 	my ($node) = @_;
 
-	$node->poll_query_until('postgres', $copied) or die 'tables were not copied';
+	wait_until_true($node, $copied, 'tables were not copied');
 }
 
 # Wait until all servers have what the others have.
@@ -77,7 +77,7 @@ sub same_on_both
 	my ($what) = @_;
 
 	catch_up();
-	is($b->safe_psql('postgres', $sums), $a->safe_psql('postgres', $sums), $what);
+	is(sql($b, $sums), sql($a, $sums), $what);
 }
 
 # Sessions that insert for a while, in transactions.
@@ -109,7 +109,7 @@ foreach my $node ($a, $b)
 }
 
 # The initial copy, with rows that a has and gets meanwhile
-$a->safe_psql('postgres', q{
+sql($a, q{
 	INSERT INTO customers SELECT n, 'old' FROM generate_series(1, 20000) n;
 	INSERT INTO orders (customer) SELECT id FROM customers});
 my @sessions = inserting($a);
@@ -126,23 +126,22 @@ push @sessions, inserting($a), inserting($b);
 is(finish_queries(@sessions), 11, 'clients of three servers insert');
 same_on_both('a and b have all rows of both');
 my $own = q{SELECT count(*) FROM customers WHERE name = 'c'};
-is($c->safe_psql('postgres', $own), 150, 'c has rows of its own');
+is(sql($c, $own), 150, 'c has rows of its own');
 my $others = $sums . q{ WHERE name <> 'c'};
 $others =~ s/FROM orders/FROM orders WHERE customer NOT IN (SELECT id FROM customers WHERE name = 'c')/g;
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'c has all rows of a and b');
-is($a->safe_psql('postgres', q{
+is(sql($c, $others), sql($a, $sums), 'c has all rows of a and b');
+is(sql($a, q{
 		SELECT count(*) FROM customers
 		WHERE (snowflake_parse(id)).worker_id <> CASE name WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 0 END
-		AND id > 1000000}),
-	0, 'an ID has the worker ID of its server');
+		AND id > 1000000}), 0, 'an ID has the worker ID of its server');
 
 # Changes and deletions of rows that another server made reach c, too.
-$b->safe_psql('postgres', q{
+sql($b, q{
 	UPDATE customers SET name = 'changed on b' WHERE id IN (SELECT id FROM customers WHERE name = 'a' LIMIT 10);
 	DELETE FROM orders WHERE id IN (SELECT id FROM orders WHERE (snowflake_parse(id)).worker_id = 1 LIMIT 10)});
-$a->safe_psql('postgres', q{UPDATE customers SET name = 'changed on a' WHERE id IN (SELECT id FROM customers WHERE name = 'b' LIMIT 10)});
+sql($a, q{UPDATE customers SET name = 'changed on a' WHERE id IN (SELECT id FROM customers WHERE name = 'b' LIMIT 10)});
 same_on_both('changes are replicated both ways');
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'c has the changes of both');
+is(sql($c, $others), sql($a, $sums), 'c has the changes of both');
 
 # b is copied again, while a is in use.
 @sessions = inserting($a);
@@ -154,10 +153,10 @@ run_example($b, 'copy_data = true');
 wait_for_copy($b);
 push @sessions, inserting($b);
 is(finish_queries(@sessions), 4, 'b is copied again');
-cmp_ok($b->safe_psql('postgres', q{SELECT min(id) FROM customers WHERE name = 'b' AND id > } . $mark),
+cmp_ok(sql($b, q{SELECT min(id) FROM customers WHERE name = 'b' AND id > } . $mark),
 	'>', $mark, 'after the copy, IDs of b continue above its mark');
 same_on_both('after the copy, a and b have the same rows');
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'after the copy, c has the same rows');
+is(sql($c, $others), sql($a, $sums), 'after the copy, c has the same rows');
 
 # The mark beside the subscriptions
 my @origins = split /\n/, run_example($c, 'AS snowflake');
@@ -167,71 +166,68 @@ is(run_example($_, 'AS needed'), '4|10', $_->name . ' needs 4 of 10 replication 
 
 # With as many as are needed, and no more, both tables are copied at once; with
 # one less the mark still has its place, which it took first.
-my $setting = $c->safe_psql('postgres',
-	q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+my $setting = sql($c, q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
 $c->append_conf('postgresql.conf', "$setting = 4");
-$c->safe_psql('postgres', 'DROP SUBSCRIPTION c_from_a; TRUNCATE customers, orders');
+sql($c, 'DROP SUBSCRIPTION c_from_a; TRUNCATE customers, orders');
 $c->restart;
 is(run_example($c, 'AS needed') =~ s/^\d+\|//r, 4, 'c has as few replication origins as it needs');
 run_example($c, "PUBLICATION shop;\n");
 wait_for_copy($c);
 catch_up();
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), '4 replication origins are enough to copy the tables');
+is(sql($c, $others), sql($a, $sums), '4 replication origins are enough to copy the tables');
 unlike(slurp_file($c->logfile), qr/could not find free replication state/, 'the mark keeps its replication origin');
 
 # A table that is converted on both sides, while it is replicated
-$_->safe_psql('postgres', q{
+sql($_, q{
 	CREATE TABLE old_customers (id serial PRIMARY KEY, name text);
 	CREATE TABLE old_orders (id serial PRIMARY KEY, customer int REFERENCES old_customers)}) foreach $a, $b, $c;
 foreach my $node ($a, $b)
 {
-	$node->safe_psql('postgres', q{
+	sql($node, q{
 		ALTER SEQUENCE old_customers_id_seq INCREMENT 2;
 		ALTER PUBLICATION shop ADD TABLE old_customers, old_orders;
 		GRANT SELECT ON old_customers, old_orders TO regress_replicator});
 }
-$b->safe_psql('postgres', q{SELECT setval('old_customers_id_seq', 2, false)});
-$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a REFRESH PUBLICATION');
-$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b REFRESH PUBLICATION WITH (copy_data = false)');
-$c->safe_psql('postgres', 'ALTER SUBSCRIPTION c_from_a REFRESH PUBLICATION');
+sql($b, q{SELECT setval('old_customers_id_seq', 2, false)});
+sql($b, 'ALTER SUBSCRIPTION b_from_a REFRESH PUBLICATION');
+sql($a, 'ALTER SUBSCRIPTION a_from_b REFRESH PUBLICATION WITH (copy_data = false)');
+sql($c, 'ALTER SUBSCRIPTION c_from_a REFRESH PUBLICATION');
 wait_for_copy($_) foreach $a, $b, $c;
 my $add = q{INSERT INTO old_customers (name) SELECT 'x' FROM generate_series(1, 1000)};
-$_->safe_psql('postgres', $add) foreach $a, $b;
+sql($_, $add) foreach $a, $b;
 catch_up();
 my $convert = $page->example('snowflake_convert') =~ s/customers/old_customers/r;
-$_->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert') foreach $a, $b, $c;
-$a->safe_psql('postgres', $convert);
+sql($_, 'CREATE EXTENSION snowflake_convert') foreach $a, $b, $c;
+sql($a, $convert);
 my $offset = -s $b->logfile;
-$a->safe_psql('postgres', $add);
+sql($a, $add);
 my ($message) = $page->{text} =~ /`value "\.\.\." (is out of range for type integer)`/;
 $b->wait_for_log(qr/value "\d+" \Q$message\E/, $offset);
-$b->safe_psql('postgres', $add);
-$_->safe_psql('postgres', $convert) foreach $b, $c;
-$_->safe_psql('postgres', $add) foreach $a, $b;
+sql($b, $add);
+sql($_, $convert) foreach $b, $c;
+sql($_, $add) foreach $a, $b;
 catch_up();
 my $all = 'SELECT count(*), count(DISTINCT id), sum(hashtext(old_customers::text)) FROM old_customers';
-my $on_a = $a->safe_psql('postgres', $all);
+my $on_a = sql($a, $all);
 like($on_a, qr/^6000\|6000\|/, 'a converted table lost no row');
-is($_->safe_psql('postgres', $all), $on_a, 'a converted table is the same on ' . $_->name) foreach $b, $c;
+is(sql($_, $all), $on_a, 'a converted table is the same on ' . $_->name) foreach $b, $c;
 
 # From fixed worker IDs to a registry, one server after the other, while the others are in
 # use.  a crashes, and gets another worker ID: all its rows reach b and c all the same.
-$c->append_conf('postgresql.conf', "$setting = 10");
-$c->restart;
-$c->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry; '
+restart_with($c, "$setting = 10");
+sql($c, 'CREATE EXTENSION snowflake_registry; '
 	  . Page->section('docs/registry.md', 'From fixed worker IDs, and back')->{text} =~ s/.*`(snowflake_registry\.create\(.*?\))`.*/SELECT $1/sr);
 my %worker;
 
-sub worker_id { return $_[0]->safe_psql('postgres', 'SELECT snowflake_nextval(); SELECT worker_id FROM snowflake_stat') =~ s/.*\n//r; }
+sub worker_id { return sql($_[0], 'SELECT snowflake_nextval(); SELECT worker_id FROM snowflake_stat') =~ s/.*\n//r; }
 
-sub rows { return $_[0]->safe_psql('postgres', 'SELECT count(*) FROM customers'); }
+sub rows { return sql($_[0], 'SELECT count(*) FROM customers'); }
 
 my %before = map { $_->name => rows($_) } $a, $b, $c;
 foreach my $node ($a, $b, $c)
 {
 	@sessions = map { inserting($_, 1) } grep { $_ != $node } $a, $b;
-	$node->append_conf('postgresql.conf', registry_conf($c) . "\nsnowflake.worker_id = -1");
-	$node->restart;
+	restart_with($node, registry_conf($c) . "\nsnowflake.worker_id = -1");
 	$worker{ $node->name } = worker_id($node);
 	cmp_ok($worker{ $node->name }, '>=', 512, $node->name . ' has a worker ID of the registry');
 	push @sessions, inserting($node, 1) if $node != $c;
@@ -245,22 +241,22 @@ is(finish_queries(@sessions, inserting($a, 1)), 2, 'clients insert after a crash
 same_on_both('with a registry, a and b have the same rows');
 is(rows($a), $before{a} + 8 * 150, 'with a registry, a has all rows that clients inserted');
 is(rows($c), $before{c} + 8 * 150, 'with a registry, c has all rows that clients inserted');
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'with a registry, c has all rows of a and b');
+is(sql($c, $others), sql($a, $sums), 'with a registry, c has all rows of a and b');
 
 # c follows b.
 run_example($c, 'c_from_b');
 @sessions = map { inserting($_, 1) } $a, $b;
 is(finish_queries(@sessions), 2, 'clients insert while c follows b');
 same_on_both('while c follows b, a and b have the same rows');
-is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'c has all rows from b');
+is(sql($c, $others), sql($a, $sums), 'c has all rows from b');
 
 # Nothing of all this was a conflict.
 unlike(slurp_file($_->logfile), qr/duplicate key|conflict detected/, 'no conflict on ' . $_->name)
   foreach $a, $b, $c;
 
-$c->safe_psql('postgres', 'DROP SUBSCRIPTION c_from_b');
-$a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b');
-$b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
+sql($c, 'DROP SUBSCRIPTION c_from_b');
+sql($a, 'DROP SUBSCRIPTION a_from_b');
+sql($b, 'DROP SUBSCRIPTION b_from_a');
 $_->stop foreach $a, $b, $c;
 Page::all_taken();
 done_testing();

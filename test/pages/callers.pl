@@ -10,9 +10,8 @@ my $find = $page->example('pg_describe_object');
 my $list = $page->example('sequences.txt');
 
 my $node = new_server('main');
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert');
-$node->safe_psql(
-	'postgres', q{
+sql($node, 'CREATE EXTENSION snowflake_convert');
+sql($node, q{
 	CREATE TABLE orders (id bigserial PRIMARY KEY);
 	CREATE TABLE others (id bigserial PRIMARY KEY);
 	CREATE VIEW next_order AS SELECT nextval('orders_id_seq') AS id;
@@ -26,7 +25,7 @@ $node->safe_psql(
 	CREATE FUNCTION elsewhere.next() RETURNS bigint LANGUAGE sql SET search_path = elsewhere AS $$ SELECT nextval('orders_id_seq') $$;
 	CREATE FUNCTION of_body() RETURNS bigint BEGIN ATOMIC SELECT nextval('orders_id_seq'); END;
 	CREATE FUNCTION sum_of(interval_of int) RETURNS int LANGUAGE sql AS $$ SELECT interval_of $$});
-is( $node->safe_psql('postgres', $find), join("\n",
+is(sql($node, $find), join("\n",
 		'default value for column id of table orders', 'function add_order()', 'function add_other()',
 		'function elsewhere.next()', 'function last_order()', 'function of_body()', 'rule _RETURN on view next_order'),
 	'what refers to the sequence is found, and functions that call one');
@@ -65,27 +64,27 @@ is(join(' ', sort keys %found), 'src/dao.py src/report.sql src/reset.rb src/sub/
 	'all files with a call or the name of a sequence are found, and no other');
 
 # What was forgotten fails.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	DROP VIEW next_order;
 	DROP FUNCTION of_body();
 	SELECT snowflake_convert('orders', generator => 'snowflake_nextval()');
 	DROP SEQUENCE IF EXISTS orders_id_seq});
-like(sql_error($node, "SELECT $_()"), qr/42P01: relation "(?:public\.)?orders_id_seq" does not exist/, "$_() fails")
+sql_fails($node, "SELECT $_()", qr/42P01: relation "(?:public\.)?orders_id_seq" does not exist/, "$_() fails")
   foreach 'last_order', 'add_order';
 
 # Why not to replace currval(): it is the last ID of any table.
-is($node->safe_psql('postgres', q{
+is(sql($node, q{
 	CREATE TABLE order_lines (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint);
 	INSERT INTO orders DEFAULT VALUES;
 	INSERT INTO order_lines (order_id) VALUES (snowflake_currval()) RETURNING order_id = id}),
 	't', 'snowflake_currval() in the INSERT of another row is the ID of that row');
-like(sql_error($node, q{SELECT nextval('orders_id_seq')}), qr/42P01: relation "orders_id_seq" does not exist/, 'a call that was forgotten fails');
+sql_fails($node, q{SELECT nextval('orders_id_seq')}, qr/42P01: relation "orders_id_seq" does not exist/, 'a call that was forgotten fails');
 
 # Why not to override it: the default calls the original.
-$node->safe_psql('postgres', q{
+sql($node, q{
 	CREATE SCHEMA mine;
 	CREATE FUNCTION mine.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval()'});
-is($node->safe_psql('postgres', q{
+is(sql($node, q{
 	SET search_path = mine, pg_catalog, public;
 	SELECT nextval('others_id_seq') > 1000000;
 	INSERT INTO others DEFAULT VALUES RETURNING id}), "t\n1", 'defaults call the original nextval() in spite of an override');

@@ -10,27 +10,26 @@ my $find = $page->example('SELECT count(*)');
 my $leave = $page->example('BEGIN');
 
 my $node = new_server_with_clock('main');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n serial);
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
 
 # See it
 sub look
 {
-	return split /\|/, $node->safe_psql('postgres', $see);
+	return split /\|/, sql($node, $see);
 }
 my ($last, $lead, $clock_steps) = look();
 cmp_ok($lead, '<', 100, 'there is no lead at first');
 
 # Ten days ahead, and set right
 set_clock($node, 10 * 86400);
-$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+sql($node, 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
 set_clock($node, 0);
-$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+sql($node, 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
 ($last, $lead, $clock_steps) = look();
 cmp_ok($lead, '>', 863_000_000, 'after a wrong clock there is a lead of ten days');
-my ($count) = split /\|/, $node->safe_psql('postgres', $find);
+my ($count) = split /\|/, sql($node, $find);
 is($count, 1000, 'the rows from the future are found');
 
 # What must not be done is refused.
@@ -43,26 +42,24 @@ like($refused, qr/ERROR:  55000: column id of table public\.orders has IDs at or
 is($node->psql('postgres', $leave, on_error_stop => 1), 0, 'the statements that replace IDs run');
 ($last, $lead) = look();
 cmp_ok($lead, '<', 2000, 'the lead is gone after IDs were replaced');
-($count) = split /\|/, $node->safe_psql('postgres', $find);
+($count) = split /\|/, sql($node, $find);
 cmp_ok($count, '<=', 1000, 'no row from the future is left');
-is( $node->safe_psql('postgres', q{
+is( sql($node, q{
 		SELECT count(*), count(DISTINCT id), bool_and(id > 0),
 			   max(snowflake_timestamp(id)) < clock_timestamp() + interval '2 s'
-		FROM orders}),
-	'2000|2000|t|t',
-	'no row is lost, and all times are right');
-$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
-is($node->safe_psql('postgres', 'SELECT count(*) = 2001 AND (SELECT n FROM orders ORDER BY id DESC LIMIT 1) = 2001 FROM orders'),
+		FROM orders}), '2000|2000|t|t', 'no row is lost, and all times are right');
+sql($node, 'INSERT INTO orders DEFAULT VALUES');
+is(sql($node, 'SELECT count(*) = 2001 AND (SELECT n FROM orders ORDER BY id DESC LIMIT 1) = 2001 FROM orders'),
 	't', 'IDs continue above the replaced ones');
 
 # A jump that is not followed, and accepted
 set_clock($node, 400 * 86400);
-$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
-is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) < now() - interval \'399 days\' FROM orders'),
+sql($node, 'INSERT INTO orders DEFAULT VALUES');
+is(sql($node, 'SELECT snowflake_timestamp(max(id)) < now() - interval \'399 days\' FROM orders'),
 	't', 'IDs do not follow a clock that is more than a year ahead');
-$node->safe_psql('postgres', $accept);
-$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
-is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) > now() - interval \'1 min\' FROM orders'),
+sql($node, $accept);
+sql($node, 'INSERT INTO orders DEFAULT VALUES');
+is(sql($node, 'SELECT snowflake_timestamp(max(id)) > now() - interval \'1 min\' FROM orders'),
 	't', 'IDs follow a clock that was accepted');
 
 $node->stop;

@@ -16,10 +16,9 @@ $a->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 $a->start;
 
 # By ALTER SYSTEM, so that the copy gets it in the worst way.
-$a->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 1');
+sql($a, 'ALTER SYSTEM SET snowflake.worker_id = 1');
 $a->restart;
-$a->safe_psql(
-	'postgres', q{
+sql($a, q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO t SELECT FROM generate_series(1, 1000)});
@@ -27,7 +26,7 @@ $a->backup('backup');
 my $b = PostgreSQL::Test::Cluster->new('b');
 $b->init_from_backup($a, 'backup', has_streaming => 1);
 $b->start;
-is($b->safe_psql('postgres', 'SHOW snowflake.worker_id'), 1, 'a copy has the worker ID of its origin');
+is(sql($b, 'SHOW snowflake.worker_id'), 1, 'a copy has the worker ID of its origin');
 
 # The page's commands.  a continues meanwhile.
 my @clients = start_clients($a, 2);
@@ -49,17 +48,16 @@ foreach my $command (
 	  or diag(slurp_file("$data.out"));
 }
 $b->_update_pid(1);
-is($b->safe_psql('postgres', $page->example('FROM snowflake_stat')), 2, 'the new server has a worker ID of its own');
+is(sql($b, $page->example('FROM snowflake_stat')), 2, 'the new server has a worker ID of its own');
 $b->wait_for_log(qr/snowflake IDs have scheme .*, worker ID 2$/m);
 pass('the new server logs its worker ID');
 
 # Both ways
-$b->safe_psql('postgres', $page->example('ALTER SUBSCRIPTION', 'ROLE replicator' => 'ROLE regress_replicator'));
-$a->safe_psql('postgres',
-	$page->example('CREATE SUBSCRIPTION a_from_b',
+sql($b, $page->example('ALTER SUBSCRIPTION', 'ROLE replicator' => 'ROLE regress_replicator'));
+sql($a, $page->example('CREATE SUBSCRIPTION a_from_b',
 		'host=10.0.0.2 dbname=shop user=replicator' => $b->connstr('postgres') =~ s/'/''/gr . ' user=regress_replicator'));
-$a->poll_query_until('postgres', q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel})
-  or die 'not subscribed';
+wait_until_true($a, q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel},
+	'not subscribed');
 my @of_b = start_clients($b, 2);
 wait_for_clients(@of_b);
 end_clients($_) foreach $a, $b;
@@ -72,16 +70,15 @@ is(scalar(grep { $_ <= $mark } map { @$_ } @lists[ 2, 3 ]), 0, 'IDs of the new s
 foreach my $from ($a, $b)
 {
 	my $lsn = $from->lsn('write');
-	$from->poll_query_until('postgres',
-		"SELECT count(*) = 1 AND bool_and(replay_lsn >= '$lsn') FROM pg_stat_replication") or die;
+	wait_until_true($from, "SELECT count(*) = 1 AND bool_and(replay_lsn >= '$lsn') FROM pg_stat_replication", );
 }
 my $sums = 'SELECT count(*), sum(hashint8(id)), count(DISTINCT (snowflake_parse(id)).worker_id) FROM t';
-my $of_a = $a->safe_psql('postgres', $sums);
+my $of_a = sql($a, $sums);
 like($of_a, qr/\|2$/, 'a has rows of two servers');
-is($b->safe_psql('postgres', $sums), $of_a, 'b has the same rows');
+is(sql($b, $sums), $of_a, 'b has the same rows');
 
-$a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b');
-$b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
+sql($a, 'DROP SUBSCRIPTION a_from_b');
+sql($b, 'DROP SUBSCRIPTION b_from_a');
 $_->stop foreach $a, $b;
 Page::all_taken();
 done_testing();

@@ -6,7 +6,7 @@ use SnowflakeTest;
 
 my $page = Page->claim('docs/backups.md', 'Dumps');
 my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');
-$old->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert');
+sql($old, 'CREATE EXTENSION snowflake_convert');
 my $new = PostgreSQL::Test::Cluster->new('new');
 $new->init;
 $new->append_conf('postgresql.conf',
@@ -14,8 +14,7 @@ $new->append_conf('postgresql.conf',
 $new->start;
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
-$old->safe_psql(
-	'postgres', q{
+sql($old, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	CREATE TABLE u (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t bigint REFERENCES t);
 	CREATE TABLE converted (id serial PRIMARY KEY);
@@ -43,7 +42,7 @@ sub dump_into
 	return;
 }
 
-$new->safe_psql('postgres', 'CREATE DATABASE meanwhile');
+sql($new, 'CREATE DATABASE meanwhile');
 dump_into('meanwhile');
 end_clients($old);
 my @lists = finish_clients(@clients);
@@ -54,32 +53,32 @@ is($new->safe_psql('meanwhile', q{
 # When they have gone, no row is missing.
 dump_into('postgres');
 my $rows = 'SELECT count(*), sum(hashint8(id)), (SELECT count(*) FROM u), (SELECT count(*) FROM converted) FROM t';
-is($new->safe_psql('postgres', $rows), $old->safe_psql('postgres', $rows), 'the restored database has all rows');
-cmp_ok($new->safe_psql('postgres', 'SELECT count(*) FROM t'), '>', $new->safe_psql('meanwhile', 'SELECT count(*) FROM t'),
+is(sql($new, $rows), sql($old, $rows), 'the restored database has all rows');
+cmp_ok(sql($new, 'SELECT count(*) FROM t'), '>', $new->safe_psql('meanwhile', 'SELECT count(*) FROM t'),
 	'rows that were written after the dump had begun were not in it');
-is($new->safe_psql('postgres', q{
+is(sql($new, q{
 		SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'snowflake_nextval()'}),
 	3, 'the restored database has the defaults');
 
 # A part of it, with the extension and without
-$old->safe_psql('postgres', 'CREATE SCHEMA shop; CREATE TABLE shop.v (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+sql($old, 'CREATE SCHEMA shop; CREATE TABLE shop.v (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 foreach my $options ([ '-t', 't' ], [ '-n', 'shop' ])
 {
 	my ($lacks, $has) = map { "$dir/part.$_" } 'lacks', 'has';
 
 	$old->command_ok([ 'pg_dump', @$options, '-f', $lacks, '-d', $old->connstr('postgres') ], "pg_dump @$options");
 	$old->command_ok([ 'pg_dump', @$options, '-e', 'snowflake', '-f', $has, '-d', $old->connstr('postgres') ], "pg_dump @$options -e snowflake");
-	$new->safe_psql('postgres', "DROP DATABASE IF EXISTS part; CREATE DATABASE part");
+	sql($new, "DROP DATABASE IF EXISTS part; CREATE DATABASE part");
 	$new->command_checks_all([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $lacks, '-d', $new->connstr('part') ], 3, [],
 		[qr/function public\.snowflake_nextval\(\) does not exist/], '... which cannot be restored without the extension');
-	$new->safe_psql('postgres', "DROP DATABASE part; CREATE DATABASE part");
+	sql($new, "DROP DATABASE part; CREATE DATABASE part");
 	$new->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $has, '-d', $new->connstr('part') ], '... and with -e snowflake can');
 }
 like($page->{text}, qr/With `-n` or `-t`, add `-e snowflake`/, 'the page says so');
 
 # The IDs of the old server ran ahead of the clock; the mark is carried over.
-$old->safe_psql('postgres', 'SELECT count(*) FROM snowflake_nextval(30000)');
-my $last = $old->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($old, 'SELECT count(*) FROM snowflake_nextval(30000)');
+my $last = sql($old, 'SELECT snowflake_nextval()');
 my ($read, $set) = Page::commands(
 	$page->example(
 		'SELECT mark',
@@ -89,7 +88,7 @@ my $mark = `$read`;
 cmp_ok($mark, '>', $last, 'the mark of the old server is read');
 $set =~ s/\(\d+\)/'(' . $mark =~ s{\n}{}r . ')'/e or die;
 is(system_log('sh', '-c', $set), 0, $set);
-cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+cmp_ok(sql($new, 'SELECT snowflake_nextval()'),
 	'>=', $mark, 'IDs of the new server are above the copied mark');
 
 $_->stop foreach $old, $new;

@@ -41,7 +41,7 @@ my $schema = q{
 sub start_client
 {
 	my ($node, $deletes) = @_;
-	my $name = $node->name . ' ' . $node->safe_psql('postgres', 'SELECT count(*) FROM written');
+	my $name = $node->name . ' ' . sql($node, 'SELECT count(*) FROM written');
 	my $delete = $deletes ? "CALL remove('$name, ' || i - 2);" : '';
 
 	return start_queries($node, qq{
@@ -65,10 +65,10 @@ sub stop_client
 {
 	my ($node, $client) = @_;
 
-	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	sql($node, 'INSERT INTO halt DEFAULT VALUES');
 	is(finish_queries($client), 1, 'clients of ' . $node->name . ' got no error')
 	  or diag($client->{err});
-	$node->safe_psql('postgres', 'TRUNCATE halt');
+	sql($node, 'TRUNCATE halt');
 	return;
 }
 
@@ -77,7 +77,7 @@ sub on
 {
 	my ($node, $text, %replace) = @_;
 
-	return $node->safe_psql('postgres', $page->example($text, %replace));
+	return sql($node, $page->example($text, %replace));
 }
 
 # Run commands of the page, where a is the server at 10.0.0.1, and b the one that runs them.
@@ -99,14 +99,14 @@ sub shell
 sub has_all
 {
 	my ($node, @writers) = @_;
-	my %orders = map { $_ => 1 } map { split /\n/, $_->safe_psql('postgres', 'SELECT customer, note FROM written') } @writers;
-	my @found = split /\n/, $node->safe_psql('postgres', 'SELECT customer, note FROM orders');
+	my %orders = map { $_ => 1 } map { split /\n/, sql($_, 'SELECT customer, note FROM written') } @writers;
+	my @found = split /\n/, sql($node, 'SELECT customer, note FROM orders');
 	my $name = $node->name;
 
 	cmp_ok(scalar(keys %orders), '>', 200, 'there are orders');
 	is(scalar(@found), scalar(keys %orders), "$name has as many orders as were written");
 	is(join("\n", grep { !$orders{$_} } @found), '', "$name has the orders that were written, with all changes");
-	is($node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE customer = product) FROM lines JOIN orders ON order_id = orders.id'),
+	is(sql($node, 'SELECT count(*), count(*) FILTER (WHERE customer = product) FROM lines JOIN orders ON order_id = orders.id'),
 		join('|', (scalar(@found)) x 2), "on $name, each order has its own line");
 	return;
 }
@@ -115,7 +115,7 @@ sub subscribe
 {
 	my ($node, $name, $to, $options) = @_;
 
-	$node->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '" . $to->connstr . " dbname=postgres' PUBLICATION shop WITH (copy_data = false$options)");
+	sql($node, "CREATE SUBSCRIPTION $name CONNECTION '" . $to->connstr . " dbname=postgres' PUBLICATION shop WITH (copy_data = false$options)");
 	return;
 }
 
@@ -137,21 +137,21 @@ sub follow
 	my $b = new_server($of_b, @conf);
 	my $options = $both ? ', origin = none' : '';
 
-	$_->safe_psql('postgres', $schema) foreach $a, $b;
+	sql($_, $schema) foreach $a, $b;
 	subscribe($b, 'b_from_a', $a, $options);
 	subscribe($a, 'a_from_b', $b, $options) if $both;
 
 	# Rows that are replicated, and then, while nothing is, rows with equal IDs
-	$a->safe_psql('postgres', "CALL add('replicated')");
+	sql($a, "CALL add('replicated')");
 	$a->wait_for_catchup('b_from_a');
-	$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a DISABLE');
-	$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b DISABLE') if $both;
-	my $id = $a->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	sql($b, 'ALTER SUBSCRIPTION b_from_a DISABLE');
+	sql($a, 'ALTER SUBSCRIPTION a_from_b DISABLE') if $both;
+	my $id = sql($a, 'SELECT snowflake_nextval()');
 	my $add = sub {
 		my ($node, $from) = @_;
 		my $name = $node->name;
 
-		$node->safe_psql('postgres', "
+		sql($node, "
 			DO \$\$
 			BEGIN
 				FOR i IN $from .. $from + 99 LOOP
@@ -166,8 +166,8 @@ sub follow
 	$add->($a, 1);
 	$add->($b, 51);
 	my @clients = start_client($a, 1);
-	$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a ENABLE');
-	$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b ENABLE') if $both;
+	sql($b, 'ALTER SUBSCRIPTION b_from_a ENABLE');
+	sql($a, 'ALTER SUBSCRIPTION a_from_b ENABLE') if $both;
 	my $stops = qr/$stopped "orders_pkey"/;
 	both($a, $b, $both, sub { $_[0]->wait_for_log($stops) });
 
@@ -176,15 +176,14 @@ sub follow
 	{
 		$b->wait_for_log(qr/finished at ([0-9A-F\/]+)/);
 		my ($lsn) = slurp_file($b->logfile) =~ /finished at ([0-9A-F\/]+)/;
-		$b->safe_psql('postgres', "ALTER SUBSCRIPTION b_from_a SKIP (lsn = '$lsn')");
+		sql($b, "ALTER SUBSCRIPTION b_from_a SKIP (lsn = '$lsn')");
 		$b->wait_for_log(qr/logical replication completed skipping transaction at LSN \Q$lsn\E/);
 	}
 
 	# b gets its own worker ID.  A row of a that has been deleted is not found equal to that of b.
-	$b->append_conf('postgresql.conf', 'snowflake.worker_id = 2');
-	$b->restart;
+	restart_with($b, 'snowflake.worker_id = 2');
 	push @clients, start_client($b, 1);
-	$a->safe_psql('postgres', "CALL remove('equal, $of_a 99')");
+	sql($a, "CALL remove('equal, $of_a 99')");
 
 	on($a, 'a_from_b DISABLE') if $both;
 	on($b, 'b_from_a DISABLE');
@@ -193,7 +192,7 @@ sub follow
 	shell($a, $b, 'COPY theirs');
 	on($b, 'INSERT INTO equal_ids' . "\n");
 	shell($a, $b, 'COPY equal_ids') if $both;
-	is($b->safe_psql('postgres', 'SELECT table_name, count(*) FROM equal_ids GROUP BY 1 ORDER BY 1'),
+	is(sql($b, 'SELECT table_name, count(*) FROM equal_ids GROUP BY 1 ORDER BY 1'),
 		"lines|49\norders|49", 'rows with equal IDs are found');
 	both($a, $b, $both, sub { is(scalar(grep { /^$number\|$number$/ } split /\n/, on($_[0], 'WITH renumbered')), 49, 'they get new IDs on ' . $_[0]->name) });
 	my $offset = -s $b->logfile;
@@ -203,7 +202,7 @@ sub follow
 	on($b, 'TRUNCATE equal_ids', '1330748468284497920' => $id + 99);
 	on($b, 'WITH renumbered');
 	$b->wait_for_log(qr/$stopped "lines_pkey"/, $offset);
-	$b->safe_psql('postgres', q{TRUNCATE equal_ids; INSERT INTO equal_ids VALUES ('lines', } . ($id + 1099) . ')');
+	sql($b, q{TRUNCATE equal_ids; INSERT INTO equal_ids VALUES ('lines', } . ($id + 1099) . ')');
 	on($b, 'WITH renumbered');
 
 	if ($both)
@@ -215,12 +214,12 @@ sub follow
 		@clients = map { start_client($_, 0) } $a, $b;
 		foreach my $table ('orders', 'lines')
 		{
-			$b->safe_psql('postgres', $page->example('CREATE UNLOGGED TABLE missing') =~ s/orders/$table/r);
+			sql($b, $page->example('CREATE UNLOGGED TABLE missing') =~ s/orders/$table/r);
 			shell($a, $b, 'COPY missing', 'COPY orders' => "COPY $table");
 			my ($now, $arrived) = $page->example('SELECT replay_lsn') =~ /^(SELECT pg_current_wal_lsn\(\);)\n(.+)/s;
-			my $lsn = $a->safe_psql('postgres', $now);
-			$a->poll_query_until('postgres', $arrived =~ s/'0\/\w+'/'$lsn'/r) or die 'rows do not arrive';
-			$b->safe_psql('postgres', $page->example('pg_replication_origin_session_setup') =~ s/\borders\b/$table/r);
+			my $lsn = sql($a, $now);
+			wait_until_true($a, $arrived =~ s/'0\/\w+'/'$lsn'/r, 'rows do not arrive');
+			sql($b, $page->example('pg_replication_origin_session_setup') =~ s/\borders\b/$table/r);
 		}
 	}
 	else
@@ -235,9 +234,9 @@ sub follow
 	has_all($b, $a, $b);
 	has_all($a, $a, $b) if $both;
 	my $rows = 'SELECT md5(string_agg(orders::text, chr(10) ORDER BY id)), (SELECT md5(string_agg(lines::text, chr(10) ORDER BY id)) FROM lines) FROM orders';
-	is($b->safe_psql('postgres', $rows), $a->safe_psql('postgres', $rows), 'both servers have the same rows') if $both;
-	$a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b') if $both;
-	$b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
+	is(sql($b, $rows), sql($a, $rows), 'both servers have the same rows') if $both;
+	sql($a, 'DROP SUBSCRIPTION a_from_b') if $both;
+	sql($b, 'DROP SUBSCRIPTION b_from_a');
 	$_->stop foreach $a, $b;
 	return;
 }

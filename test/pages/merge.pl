@@ -15,18 +15,15 @@ foreach my $worker (1 .. 3)
 	$node->append_conf('postgresql.conf',
 		"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = $worker");
 	$node->start;
-	$node->safe_psql('postgres', "CREATE EXTENSION snowflake; $schema");
+	sql($node, "CREATE EXTENSION snowflake; $schema");
 	$server{$worker} = $node;
 }
 
 my $merged = $server{3};
 foreach my $worker (1, 2)
 {
-	$server{$worker}->safe_psql('postgres',
-		'CREATE PUBLICATION shard FOR TABLE customers, orders');
-	$merged->safe_psql('postgres',
-		"CREATE SUBSCRIPTION shard$worker CONNECTION '"
-		  . $server{$worker}->connstr
+	sql($server{$worker}, 'CREATE PUBLICATION shard FOR TABLE customers, orders');
+	sql($merged, "CREATE SUBSCRIPTION shard$worker CONNECTION '" . $server{$worker}->connstr
 		  . " dbname=postgres' PUBLICATION shard");
 	$merged->wait_for_subscription_sync($server{$worker}, "shard$worker");
 }
@@ -56,31 +53,22 @@ my $counts =
 my @sum = (0, 0);
 foreach my $worker (1, 2)
 {
-	my @count = split /\|/, $server{$worker}->safe_psql('postgres', $counts);
+	my @count = split /\|/, sql($server{$worker}, $counts);
 	$sum[$_] += $count[$_] foreach (0, 1);
 }
 my @own = split /\|/,
-  $merged->safe_psql('postgres',
-	'SELECT count(*), (SELECT count(*) FROM orders WHERE (snowflake_parse(id)).worker_id = 3)
+  sql($merged, 'SELECT count(*), (SELECT count(*) FROM orders WHERE (snowflake_parse(id)).worker_id = 3)
 	 FROM customers WHERE made_by = 3');
 cmp_ok($own[0], '>', 0, 'the third server has rows of its own');
-is( $merged->safe_psql('postgres', $counts),
-	join('|', $sum[0] + $own[0], $sum[1] + $own[1]),
+is(sql($merged, $counts), join('|', $sum[0] + $own[0], $sum[1] + $own[1]),
 	'the third server has all rows of the other two');
-is( $merged->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM customers WHERE (snowflake_parse(id)).worker_id <> made_by'
-	),
-	'0',
-	'an ID has the worker ID of its server');
+is(sql($merged, 'SELECT count(*) FROM customers WHERE (snowflake_parse(id)).worker_id <> made_by'),
+	'0', 'an ID has the worker ID of its server');
 unlike(slurp_file($merged->logfile),
 	qr/conflict|duplicate key/, 'no conflict stopped a subscription');
-is( $merged->safe_psql(
-		'postgres',
-		q{SELECT count(*) FROM pg_replication_origin_status WHERE local_id = 65534}),
-	'1',
-	'the mark is beside the progress of the subscriptions');
+is(sql($merged, q{SELECT count(*) FROM pg_replication_origin_status WHERE local_id = 65534}),
+	'1', 'the mark is beside the progress of the subscriptions');
 
-$merged->safe_psql('postgres', "DROP SUBSCRIPTION shard$_") foreach (1, 2);
+sql($merged, "DROP SUBSCRIPTION shard$_") foreach (1, 2);
 $server{$_}->stop foreach (1 .. 3);
 done_testing();

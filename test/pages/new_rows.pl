@@ -10,12 +10,12 @@ my $query = $page->example('SELECT xid, id, event');
 my ($xid, $id, $greatest) = (0, 0, 0);
 my (@read, %naive);
 
-$node->safe_psql('postgres', $page->example('CREATE TABLE outbox'));
+sql($node, $page->example('CREATE TABLE outbox'));
 
 # Ask once, by the page and by the greatest ID; returns the number of rows.
 sub read_new
 {
-	my @rows = split /\n/, $node->safe_psql('postgres', $query =~ s/\('0', 0\)/('$xid', $id)/r =~ s/LIMIT 1000/LIMIT 200/r);
+	my @rows = split /\n/, sql($node, $query =~ s/\('0', 0\)/('$xid', $id)/r =~ s/LIMIT 1000/LIMIT 200/r);
 	my $line;
 
 	foreach my $row (@rows)
@@ -23,7 +23,7 @@ sub read_new
 		($xid, $id, $line) = split /\|/, $row;
 		push @read, $line;
 	}
-	foreach my $row (split /\n/, $node->safe_psql('postgres', "SELECT id, event FROM outbox WHERE id > $greatest ORDER BY id"))
+	foreach my $row (split /\n/, sql($node, "SELECT id, event FROM outbox WHERE id > $greatest ORDER BY id"))
 	{
 		($greatest, $line) = split /\|/, $row;
 		$naive{$line} = 1;
@@ -34,12 +34,12 @@ sub read_new
 # One transaction is open, another is prepared, and a later one commits.
 my $open = $node->background_psql('postgres');
 $open->query_safe(q{BEGIN; INSERT INTO outbox (event) VALUES ('open')});
-$node->safe_psql('postgres', q{BEGIN; INSERT INTO outbox (event) VALUES ('prepared'); PREPARE TRANSACTION 'p'});
-$node->safe_psql('postgres', q{INSERT INTO outbox (event) VALUES ('later')});
+sql($node, q{BEGIN; INSERT INTO outbox (event) VALUES ('prepared'); PREPARE TRANSACTION 'p'});
+sql($node, q{INSERT INTO outbox (event) VALUES ('later')});
 is(read_new(), 0, 'a row is not read while an older transaction is open');
 $open->query_safe('COMMIT');
 is(read_new(), 1, 'the row of that transaction is read when it has committed');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
+sql($node, q{COMMIT PREPARED 'p'});
 is(read_new(), 2, 'rows after a prepared transaction are read when it has committed');
 is(join(' ', @read), 'open prepared later', 'the reader has got each of them');
 is(join(' ', sort keys %naive), 'later', 'a reader that remembers the greatest ID has missed rows that were committed later');
@@ -47,7 +47,7 @@ $open->quit;
 
 # Clients whose transactions overlap: with savepoints, some of which are rolled back, with IDs
 # from an earlier transaction, and with rollbacks.
-$node->safe_psql('postgres', 'CREATE TABLE finished ()');
+sql($node, 'CREATE TABLE finished ()');
 my @clients = start_queries($node, map { qq{
 	DO \$\$
 	DECLARE
@@ -76,11 +76,11 @@ my @clients = start_queries($node, map { qq{
 foreach (1 .. 2000)
 {
 	read_new();
-	last if $node->safe_psql('postgres', 'SELECT count(*) FROM finished') == 4;
+	last if sql($node, 'SELECT count(*) FROM finished') == 4;
 }
 is(finish_queries(@clients), 4, 'clients insert');
 while (read_new()) { }
-my @all = split /\n/, $node->safe_psql('postgres', 'SELECT event FROM outbox');
+my @all = split /\n/, sql($node, 'SELECT event FROM outbox');
 cmp_ok(scalar(@all), '>', 1000, 'there are rows');
 is(join("\n", sort @read), join("\n", sort @all), 'the reader gets each row once');
 note(@all - keys(%naive) . ' rows missed by the greatest ID');

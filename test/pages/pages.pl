@@ -94,12 +94,12 @@ sub start_anew
 # A mark of another scheme could be far ahead of the clock.
 sub forget
 {
-	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
+	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 	return;
 }
 
 start_anew();
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry;
+sql($node, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry;
 	CREATE EXTENSION snowflake_convert; CREATE EXTENSION snowflake_keys');
 $ENV{PGHOST} = $node->host;
 $ENV{PGPORT} = $node->port;
@@ -138,7 +138,7 @@ sub database
 	if (!defined $now || ($creates && $exists->()))
 	{
 		$now = 'page' . ++$databases;
-		$node->safe_psql('postgres', "CREATE DATABASE $now");
+		sql($node, "CREATE DATABASE $now");
 		$node->safe_psql($now, 'CREATE EXTENSION snowflake') unless $creates;
 	}
 	if ($exists->())
@@ -276,9 +276,9 @@ foreach my $page (@pages)
 	{
 		$node->restart;
 		my %values = $all =~ /^ALTER SYSTEM SET (\S+) = '?(.*?)'?;/mg;
-		is($node->safe_psql('postgres', "SHOW $_"), $values{$_}, "$page->{file}: a server starts with $_")
+		is(sql($node, "SHOW $_"), $values{$_}, "$page->{file}: a server starts with $_")
 		  foreach sort keys %values;
-		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+		sql($node, 'ALTER SYSTEM RESET ALL');
 		$configured = 1;
 	}
 	if ($configured)
@@ -411,7 +411,7 @@ sub same_names
 
 # Settings: the table, and all other places that name one
 my %settings = map { my ($name, @rest) = split /\|/, $_, -1; $name => \@rest } split /\n/,
-  $node->safe_psql('postgres', q{
+  sql($node, q{
 	SELECT name, context, vartype, coalesce(unit, ''), boot_val FROM pg_settings WHERE name LIKE 'snowflake.%'});
 my ($table, @more) = grep { $_->{head}[0] =~ /^setting/i } @tables;
 ok($table && !@more, 'there is one table of settings');
@@ -458,7 +458,7 @@ none('settings that are named exist', @misnamed);
 
 # Functions: the tables, and all other places that call one
 my %functions;
-foreach (split /\n/, $node->safe_psql('postgres', q{
+foreach (split /\n/, sql($node, q{
 	SELECT CASE extname WHEN 'snowflake_registry' THEN extname || '.' ELSE '' END || proname, n, coalesce(proargnames[n], ''), t::regtype, coalesce(pg_get_function_arg_default(p.oid, n::int), ''),
 		   p.oid
 	FROM pg_proc p
@@ -552,7 +552,7 @@ foreach my $table (grep { $_->{head}[0] =~ /^argument/i } @tables)
 	my %defaults = map { $_->{name} => $_->{default} =~ s/::.*//r =~ tr/'//dr } @$overload;
 	foreach my $row (grep { $_->[1] =~ /^(?:\d|true|false)/ } @rows)
 	{
-		is($node->safe_psql('postgres', "SELECT '$row->[1]' = '$defaults{$row->[0][0]}'" =~ s/'(\d+ \w+|\d\d:[\d:]+)'/interval '$1'/gr),
+		is(sql($node, "SELECT '$row->[1]' = '$defaults{$row->[0][0]}'" =~ s/'(\d+ \w+|\d\d:[\d:]+)'/interval '$1'/gr),
 			't', "default of $row->[0][0]");
 	}
 }
@@ -564,11 +564,10 @@ foreach my $table (grep { $_->{head}[0] =~ /^column/i } @tables)
 	my ($example) = reverse grep { $_->{file} eq $table->{file} && $_->{line} < $table->{line} } @blocks;
 	my ($view) = $example->{text} =~ /FROM ([\w.]+)/;
 	$views{$view} = 1;
-	same_names("columns of $view",
-		[ map { code($_->[0]) } @{ $table->{rows} } ],
-		[ split /\n/, $node->safe_psql('postgres', "SELECT attname FROM pg_attribute WHERE attrelid = '$view'::regclass AND attnum > 0") ]);
+	same_names("columns of $view", [ map { code($_->[0]) } @{ $table->{rows} } ],
+		[ split /\n/, sql($node, "SELECT attname FROM pg_attribute WHERE attrelid = '$view'::regclass AND attnum > 0") ]);
 }
-same_names('all views are documented', [ keys %views ], [ split /\n/, $node->safe_psql('postgres', q{
+same_names('all views are documented', [ keys %views ], [ split /\n/, sql($node, q{
 	SELECT oid::regclass FROM pg_class
 	WHERE relkind = 'v' AND relnamespace IN ('public'::regnamespace, 'snowflake_registry'::regnamespace)}) ]);
 $node->stop;

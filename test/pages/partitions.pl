@@ -19,8 +19,7 @@ sub partitions
 {
 	my ($table) = @_;
 
-	return $node->safe_psql(
-		'postgres', qq{
+	return sql($node, qq{
 		SELECT c.relname, snowflake_timestamp(bound[1]::bigint), snowflake_timestamp(bound[2]::bigint)
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
 			regexp_match(pg_get_expr(c.relpartbound, c.oid), \$\$FROM \\('(\\d+)'\\) TO \\('(\\d+)'\\)\$\$) bound
@@ -29,57 +28,45 @@ sub partitions
 
 # The table, created by a session with another time zone
 my $events = $table->example('CREATE TABLE event_tags');
-$node->safe_psql('postgres', $new_york . $events);
+sql($node, $new_york . $events);
 is(partitions('events'), 'events_2026_11|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00',
 	'a partition has the bounds of a month in UTC');
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		INSERT INTO events
 		VALUES (snowflake_make('2026-11-01 00:00+00', 0, 0)), (snowflake_make('2026-11-30 23:59:59.999+00', 1023, 4095))
 		RETURNING tableoid::regclass}),
-	"events_2026_11\nevents_2026_11",
-	'the first and the last ID of a month are in its partition');
+	"events_2026_11\nevents_2026_11", 'the first and the last ID of a month are in its partition');
 foreach my $outside ("'2026-10-31 23:59:59.999+00', 1023, 4095", "'2026-12-01 00:00+00', 0, 0")
 {
-	like(
-		sql_error($node, "INSERT INTO events VALUES (snowflake_make($outside))"),
-		qr/23514: no partition/,
-		"an ID outside of the month is not in its partition: $outside");
+	sql_fails($node, "INSERT INTO events VALUES (snowflake_make($outside))",
+		qr/23514: no partition/, "an ID outside of the month is not in its partition: $outside");
 }
-like(sql_error($node, "INSERT INTO event_tags VALUES (1, 'x')"),
+sql_fails($node, "INSERT INTO event_tags VALUES (1, 'x')",
 	qr/23503/, 'a foreign key to the partitioned table is checked');
-$node->safe_psql('postgres',
-	"INSERT INTO events VALUES (snowflake_make('2026-11-21', 0, 0)), (snowflake_make('2026-11-21 23:59', 0, 0)), (snowflake_make('2026-11-22', 0, 0))");
-is($node->safe_psql('postgres', $table->example('snowflake_within(id, \'[')),
+sql($node, "INSERT INTO events VALUES (snowflake_make('2026-11-21', 0, 0)), (snowflake_make('2026-11-21 23:59', 0, 0)), (snowflake_make('2026-11-22', 0, 0))");
+is(sql($node, $table->example('snowflake_within(id, \'[')),
 	2, 'the page\'s query counts the rows of a day');
 
 # The next partitions.  Each begins when the one before ends, as months do in UTC.
 my $create = $next->example('CREATE PROCEDURE');
-$node->safe_psql('postgres', "$new_york $create CALL create_partitions('events', 14); CALL create_partitions('events', 14)");
+sql($node, "$new_york $create CALL create_partitions('events', 14); CALL create_partitions('events', 14)");
 my @found = split /\n/, partitions('events');
-my @months = split /\n/, $node->safe_psql(
-	'postgres', q{
+my @months = split /\n/, sql($node, q{
 	SELECT format('%s|%s|%s', 'events_' || to_char(m, 'YYYY_MM'), m, m + interval '1 month')
 	FROM generate_series(date_trunc('month', now()), date_trunc('month', now()) + interval '14 months', '1 month') m});
 my %found = map { $_ => 1 } @found;
 is(join("\n", grep { !$found{$_} } @months), '', 'the procedure creates the current and the next months in UTC');
 cmp_ok(scalar(@found), '<=', @months + 1, 'the procedure creates no other partitions');
-ok($node->safe_psql('postgres', 'INSERT INTO events DEFAULT VALUES RETURNING id'),
-	'a new ID has a partition');
-is( $node->safe_psql(
-		'postgres', q{
+ok(sql($node, 'INSERT INTO events DEFAULT VALUES RETURNING id'), 'a new ID has a partition');
+is( sql($node, q{
 		SELECT count(*) FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indrelid
 		WHERE i.inhparent = 'events'::regclass AND NOT indisprimary}),
-	0,
-	'a partition has the primary key, and no second index for it');
-is( $node->safe_psql(
-		'postgres',
-		q{SELECT count(*) FROM pg_attrdef WHERE adrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'events'::regclass)}),
+	0, 'a partition has the primary key, and no second index for it');
+is(sql($node, q{SELECT count(*) FROM pg_attrdef WHERE adrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'events'::regclass)}),
 	scalar(@found), 'a partition has the default');
 
 # A schema and a table with names that need quotes
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE SCHEMA "The Shop";
 	CREATE TABLE "The Shop"."All Orders" (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
 	CALL create_partitions('"The Shop"."All Orders"', 0);
@@ -88,67 +75,59 @@ $node->safe_psql(
 # Readers and writers are not blocked, and do not block.
 my $reader = $node->background_psql('postgres');
 $reader->query_safe('BEGIN; SELECT count(*) FROM events; INSERT INTO events DEFAULT VALUES');
-$node->safe_psql('postgres', "CALL create_partitions('events', 15)");
+sql($node, "CALL create_partitions('events', 15)");
 is(scalar(split /\n/, partitions('events')), @found + 1, 'a partition is created beside a transaction that writes to the table');
 $reader->query_safe('COMMIT');
 
 # pg_cron is given a command that works; here is something that takes it.
 my $schedule = $next->example('cron.schedule');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE SCHEMA cron;
 	CREATE FUNCTION cron.schedule(job_name text, schedule text, command text) RETURNS text LANGUAGE sql RETURN command});
-my $command = $node->safe_psql('postgres', $schedule);
-$node->safe_psql('postgres', "$new_york $command");
+my $command = sql($node, $schedule);
+sql($node, "$new_york $command");
 like($command, qr/^CALL create_partitions/, 'the scheduled command is executed');
 
-is( $node->safe_psql('postgres', $next->example('partitions_until')),
-	$node->safe_psql('postgres', q{SELECT date_trunc('month', now()) + interval '16 months'}),
+is(sql($node, $next->example('partitions_until')),
+	sql($node, q{SELECT date_trunc('month', now()) + interval '16 months'}),
 	'the page\'s query returns where the partitions end');
 
 # The oldest partitions, beside a reader
-$node->safe_psql('postgres', "$new_york $_") foreach (
-	q{CREATE TABLE events_2023_12 PARTITION OF events
+sql($node, "$new_york $_") foreach (q{CREATE TABLE events_2023_12 PARTITION OF events
 	FOR VALUES FROM (snowflake_lower_bound('2023-12-01 00:00+00')) TO (snowflake_lower_bound('2024-01-01 00:00+00'))},
 	q{CREATE TABLE events_2024_01 PARTITION OF events
 	FOR VALUES FROM (snowflake_lower_bound('2024-01-01 00:00+00')) TO (snowflake_lower_bound('2024-02-01 00:00+00'))},
 	q{INSERT INTO events VALUES (snowflake_make('2024-01-15', 0, 0))});
 my $drop = $oldest->example('CONCURRENTLY\', p)');
-$node->safe_psql('postgres', "$new_york $drop");
+sql($node, "$new_york $drop");
 unlike(partitions('events'), qr/2023|2024/, 'the page\'s statements drop the oldest partitions');
 is(scalar(split /\n/, partitions('events')), @found + 1, 'the page\'s statements drop no other partitions');
-$node->safe_psql('postgres', "INSERT INTO event_tags SELECT max(id), 'x' FROM events_2026_11");
-like(
-	sql_error($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY'),
-	qr/23503/,
-	'a partition with rows that are referenced is not detached');
-$node->safe_psql('postgres', 'CREATE TABLE events_default PARTITION OF events DEFAULT');
-like(
-	sql_error($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY'),
+sql($node, "INSERT INTO event_tags SELECT max(id), 'x' FROM events_2026_11");
+sql_fails($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY',
+	qr/23503/, 'a partition with rows that are referenced is not detached');
+sql($node, 'CREATE TABLE events_default PARTITION OF events DEFAULT');
+sql_fails($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY',
 	qr/cannot detach partitions concurrently when a default partition exists/,
 	'with a DEFAULT partition none can be detached concurrently');
 
 # BRIN
 my ($index, $query) = $brin->example('USING brin') =~ /\A(.*?\n\n)(.*)\z/s;
-$node->safe_psql('postgres',
-	$index . 'INSERT INTO log_lines (line) SELECT repeat(\'x\', 200) FROM generate_series(1, 100000); VACUUM ANALYZE log_lines; CREATE INDEX btree ON log_lines (id)');
-is( $node->safe_psql('postgres', 'SELECT pg_relation_size(\'log_lines_id_idx\') * 20 < pg_relation_size(\'btree\')'),
+sql($node, $index . 'INSERT INTO log_lines (line) SELECT repeat(\'x\', 200) FROM generate_series(1, 100000); VACUUM ANALYZE log_lines; CREATE INDEX btree ON log_lines (id)');
+is(sql($node, 'SELECT pg_relation_size(\'log_lines_id_idx\') * 20 < pg_relation_size(\'btree\')'),
 	't', 'a BRIN index takes less than a twentieth of a B-tree');
-$node->safe_psql('postgres', 'DROP INDEX btree');
-is($node->safe_psql('postgres', $query), 100000, 'the page\'s query counts the lines of an hour');
+sql($node, 'DROP INDEX btree');
+is(sql($node, $query), 100000, 'the page\'s query counts the lines of an hour');
 like(
-	$node->safe_psql('postgres', q{EXPLAIN SELECT count(*) FROM log_lines WHERE snowflake_within(id, tstzrange(now() + interval '1 hour', NULL))}),
-	qr/Bitmap Index Scan on log_lines_id_idx/,
-	'the BRIN index is used for a range of times');
+	sql($node, q{EXPLAIN SELECT count(*) FROM log_lines WHERE snowflake_within(id, tstzrange(now() + interval '1 hour', NULL))}),
+	qr/Bitmap Index Scan on log_lines_id_idx/, 'the BRIN index is used for a range of times');
 
 # UUIDs
-$node->safe_psql('postgres', $new_york . $uuids->example('sessions_2026_11'));
-is( $node->safe_psql('postgres', q{
+sql($node, $new_york . $uuids->example('sessions_2026_11'));
+is( sql($node, q{
 		INSERT INTO sessions VALUES (uuid_lower_bound('2026-11-01 00:00+00')), ('01a22ee6-afff-7fff-bfff-ffffffffffff')
-		RETURNING uuid_timestamp(id)}),
-	"2026-11-01 00:00:00+00\n2026-11-30 23:59:59.999+00",
+		RETURNING uuid_timestamp(id)}), "2026-11-01 00:00:00+00\n2026-11-30 23:59:59.999+00",
 	'the first and the last UUID of a month are in its partition');
-like(sql_error($node, q{INSERT INTO sessions VALUES (uuid_lower_bound('2026-12-01 00:00+00'))}),
+sql_fails($node, q{INSERT INTO sessions VALUES (uuid_lower_bound('2026-12-01 00:00+00'))},
 	qr/23514: no partition/, 'a UUID of the next month is not');
 
 $node->stop;
@@ -158,23 +137,23 @@ my $clocks = PostgreSQL::Test::Cluster->new('clocks');
 $clocks->init;
 $clocks->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\ntimezone = 'UTC'");
 start_with_clock($clocks);
-$clocks->safe_psql('postgres', "CREATE EXTENSION snowflake; $events $create CALL create_partitions('events')");
+sql($clocks, "CREATE EXTENSION snowflake; $events $create CALL create_partitions('events')");
 my $insert = 'INSERT INTO events DEFAULT VALUES';
-$clocks->safe_psql('postgres', $insert);
+sql($clocks, $insert);
 foreach my $remedy ('snowflake_set_mark', 'create_partitions')
 {
 	set_clock($clocks, 200 * 86400);
-	like(sql_error($clocks, $insert), qr/23514: no partition of relation "events" found for row/, 'a clock that is 200 days ahead has no partition');
+	sql_fails($clocks, $insert, qr/23514: no partition of relation "events" found for row/, 'a clock that is 200 days ahead has no partition');
 	set_clock($clocks, 0);
-	like(sql_error($clocks, $insert), qr/23514: no partition/, 'nor is there one when it is right again');
-	$clocks->safe_psql('postgres', "SET client_min_messages = error; " . $after->example($remedy));
+	sql_fails($clocks, $insert, qr/23514: no partition/, 'nor is there one when it is right again');
+	sql($clocks, "SET client_min_messages = error; " . $after->example($remedy));
 	is(sql_error($clocks, $insert), '', "but there is after $remedy()");
 }
 
 # With one that is years ahead
 set_clock($clocks, 9 * 365 * 86400);
-$clocks->safe_psql('postgres', "$new_york $drop");
-cmp_ok($clocks->safe_psql('postgres', "SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass"),
+sql($clocks, "$new_york $drop");
+cmp_ok(sql($clocks, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass"),
 	'>', 12, 'a clock that is years ahead has no partitions dropped');
 $clocks->stop;
 

@@ -24,8 +24,7 @@ like(
 	'a setting of pgEdge\'s extension that is still there is reported');
 
 # IDs in pgEdge's layout, of node 1, an hour ahead of the clock.
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE SCHEMA snowflake;
 	CREATE FUNCTION snowflake.nextval(regclass) RETURNS bigint LANGUAGE sql AS $$
 		SELECT (extract(epoch FROM clock_timestamp() + interval '1 hour' - timestamptz '2023-01-01 00:00+00') * 1000)::bigint << 22
@@ -37,33 +36,29 @@ $node->safe_psql(
 		ALTER COLUMN id SET DEFAULT snowflake.nextval('invoices_id_seq');
 	INSERT INTO invoices SELECT FROM generate_series(1, 1000);
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
-is($node->safe_psql('postgres', $drop),
+is(sql($node, $drop),
 	"orders|id\ninvoices|id", 'the defaults are found, and pgEdge\'s function is dropped');
 
-my $greatest = $node->safe_psql('postgres',
-	'SELECT greatest((SELECT max(id) FROM orders), (SELECT max(id) FROM invoices))');
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-like(sql_error($node, $convert),
-	qr/ 55000: /, 'stored IDs that are ahead of the clock are an error');
+my $greatest = sql($node, 'SELECT greatest((SELECT max(id) FROM orders), (SELECT max(id) FROM invoices))');
+sql($node, 'CREATE EXTENSION snowflake');
+sql_fails($node, $convert, qr/ 55000: /, 'stored IDs that are ahead of the clock are an error');
 $raise =~ s/^CREATE EXTENSION \w+;$//m or die 'no extension is created';
-$node->safe_psql('postgres', $raise);
+sql($node, $raise);
 $convert =~ s/^CREATE EXTENSION \w+;$//m or die 'no extension is created';
-$node->safe_psql('postgres', $keep);
-$node->safe_psql('postgres', $convert);
-is($node->safe_psql('postgres', q{
+sql($node, $keep);
+sql($node, $convert);
+is(sql($node, q{
 		INSERT INTO orders VALUES (nextval('orders_id_seq')) RETURNING id = currval('orders_id_seq');
 		SELECT kind FROM snowflake_sequences WHERE sequence = 'invoices_id_seq'}),
 	"t\nsnowflake", 'sequences are kept, and can be used by name');
 foreach my $table ('orders', 'invoices')
 {
-	$node->safe_psql('postgres', "INSERT INTO $table SELECT FROM generate_series(1, 1000)");
-	is( $node->safe_psql(
-			'postgres', qq{
+	sql($node, "INSERT INTO $table SELECT FROM generate_series(1, 1000)");
+	is( sql($node, qq{
 			SELECT count(*) >= 2000, count(DISTINCT id) = count(*), count(*) FILTER (WHERE id > $greatest) >= 1000,
 				   bool_and((snowflake_parse(id)).worker_id = 1)
 			FROM $table}),
-		't|t|t|t',
-		"$table: new IDs of the same layout are above the old ones, which stay");
+		't|t|t|t', "$table: new IDs of the same layout are above the old ones, which stay");
 }
 
 $node->stop;

@@ -8,14 +8,14 @@ use SnowflakeTest;
 
 my $list = 'docs/develop/public.md';
 my $node = new_server('main');
-$node->safe_psql('postgres', "CREATE EXTENSION $_") foreach qw(snowflake_registry snowflake_convert snowflake_keys);
-my $version = $node->safe_psql('postgres', q{SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'});
+sql($node, "CREATE EXTENSION $_") foreach qw(snowflake_registry snowflake_convert snowflake_keys);
+my $version = sql($node, q{SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'});
 
 sub rows
 {
 	my ($query) = @_;
 
-	return map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql('postgres', $query);
+	return map { [ split /\|/, $_, -1 ] } split /\n/, sql($node, $query);
 }
 
 # What is public: its members, and what it is called on its page.
@@ -134,8 +134,7 @@ ok(-e "$Page::top/$list" && Page::slurp($list) eq $made, "$list is up to date")
   or diag("cp $new $list");
 
 # What is internal.
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT string_agg(pg_describe_object(d.classid, d.objid, 0), ', ')
 		FROM pg_depend d JOIN pg_extension e ON d.refobjid = e.oid AND d.refclassid = 'pg_extension'::regclass
 		    LEFT JOIN pg_proc p ON (d.classid, d.objid) = ('pg_proc'::regclass, p.oid)
@@ -146,8 +145,7 @@ is( $node->safe_psql(
 	'', 'what is internal says so by its name and its comment, and nothing else does');
 
 # Nobody calls a support function: the planner does, without asking for the right.
-is( $node->safe_psql(
-		'postgres', q{
+is( sql($node, q{
 		SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
 		WHERE proname ~ '^_snowflake.*_support$' AND has_function_privilege('pg_monitor', oid, 'EXECUTE')}),
 	'', 'nobody may execute the support functions');

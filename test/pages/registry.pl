@@ -9,7 +9,7 @@ my $recovery = Page->claim('docs/registry-recovery.md');
 my $registry = PostgreSQL::Test::Cluster->new('registry');
 $registry->init;
 $registry->start;
-$registry->safe_psql('postgres', 'CREATE DATABASE ids');
+sql($registry, 'CREATE DATABASE ids');
 unlike(
 	sql_error($registry, $page->example('snowflake_registry.create(1, 511', id_server => 'regress_id_server'),
 		dbname => 'ids'),
@@ -31,8 +31,8 @@ foreach my $name ('one', 'two')
 	push @servers, $node;
 
 	# The worker may still be asking.
-	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval(); DROP EXTENSION snowflake');
-	my ($worker) = $node->safe_psql('postgres', $use) =~ /^(\d+)\|.*\n\d+$/;
+	sql($node, 'CREATE EXTENSION snowflake; SELECT snowflake_nextval(); DROP EXTENSION snowflake');
+	my ($worker) = sql($node, $use) =~ /^(\d+)\|.*\n\d+$/;
 	push @workers, $worker;
 	cmp_ok($worker, '>', 0, "server $name has a worker ID");
 }
@@ -52,18 +52,16 @@ is( $registry->safe_psql('ids',
 $_->stop foreach @servers;
 
 # The server of the registry has a worker ID, too.
-$registry->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\n"
+restart_with($registry, "shared_preload_libraries = 'snowflake'\n"
 	  . $page->example('host=/var/run/postgresql',
 		'/var/run/postgresql' => $registry->host, 5432 => $registry->port,
 		id_server => 'regress_id_server'));
-$registry->restart;
 $registry->safe_psql('ids', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
 is( $registry->safe_psql('ids',
 		"SELECT datname, usename FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
 	'ids|regress_id_server',
 	'the worker of the registry\'s own server is connected to the database');
-$registry->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsnowflake.registry = ''");
-$registry->restart;
+restart_with($registry, "shared_preload_libraries = ''\nsnowflake.registry = ''");
 is( $registry->safe_psql('ids',
 		"SELECT count(*) FROM snowflake_registry.workers WHERE state = 'held'"),
 	'0',
@@ -119,7 +117,7 @@ $registry->stop;
 my $other = PostgreSQL::Test::Cluster->new('other');
 $other->init;
 $other->start;
-$other->safe_psql('postgres', 'CREATE DATABASE ids');
+sql($other, 'CREATE DATABASE ids');
 $other->safe_psql('ids', $recovery->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
@@ -128,13 +126,11 @@ is($other->safe_psql('ids', 'SELECT database, stopped FROM snowflake_registry.ra
 	'shop|the registry was lost', 'the other registry grants no ranges before servers have reported');
 my $server = $servers[0];
 $server->start;
-$server->append_conf('postgresql.conf',
-	$recovery->example('host=other.example', id_server => 'regress_id_server',
+reload_with($server, $recovery->example('host=other.example', id_server => 'regress_id_server',
 		'host=other.example' => 'host=' . $other->host . ' port=' . $other->port));
-$server->reload;
-$server->poll_query_until('postgres', 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat')
-  or die 'no worker ID of the other registry';
-is($server->safe_psql('postgres', 'SELECT worker_id = (SELECT worker_id FROM snowflake_stat) FROM snowflake_parse(snowflake_nextval())'),
+wait_until_true($server, 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat',
+	'no worker ID of the other registry');
+is(sql($server, 'SELECT worker_id = (SELECT worker_id FROM snowflake_stat) FROM snowflake_parse(snowflake_nextval())'),
 	't', 'a server gets a worker ID of a registry in place of the one that is lost');
 $_->stop foreach $server, $other;
 Page::all_taken();

@@ -15,7 +15,7 @@ sub make_registry
 	my $sql = $from->example($text, %more) =~ s/\bid_server\b/$name/gr =~ s/CREATE EXTENSION snowflake_registry;/CREATE EXTENSION IF NOT EXISTS snowflake_registry;/r;
 
 	$sql =~ s/create\(\d+, \d+, 'shardingsphere', new/create($first, $last, 'shardingsphere', grant_time => '2 s', new/ or die;
-	$node->safe_psql('postgres', $sql);
+	sql($node, $sql);
 	return;
 }
 
@@ -43,7 +43,7 @@ my @servers = map { new_server($_, place($page, "shared_preload_libraries = 'sno
 my ($a, $b) = @servers;
 my $written = 0;
 
-sub worker_ids { return map { $_->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat') } @servers; }
+sub worker_ids { return map { sql($_, 'SELECT worker_id FROM snowflake_stat') } @servers; }
 
 # All servers have worker IDs for which an expression is true, and their clients insert with them.
 sub all_use
@@ -52,25 +52,25 @@ sub all_use
 
 	foreach my $node (@servers)
 	{
-		ok($node->poll_query_until('postgres', "
-				SELECT count(*) > 100 FROM t JOIN snowflake_stat ON worker_id = (snowflake_parse(id)).worker_id WHERE $true"),
+		becomes_true($node, "
+				SELECT count(*) > 100 FROM t JOIN snowflake_stat ON worker_id = (snowflake_parse(id)).worker_id WHERE $true",
 			$node->name . ": $what");
 	}
 	return;
 }
 
-$_->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())') foreach @servers;
+sql($_, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())') foreach @servers;
 my %writing = map { $_->name => start_writing($_, 't', 2) } @servers;
 all_use('worker_id BETWEEN 1 AND 255', 'clients insert with worker IDs of the registry');
 
 # The settings are changed, a worker ID is taken from a server, and others are granted.
-$registry->safe_psql('postgres', $page->example('grant_time => ', '15 min' => '3 s'));
+sql($registry, $page->example('grant_time => ', '15 min' => '3 s'));
 my ($first, $second) = worker_ids();
-$registry->safe_psql('postgres', $page->example('SELECT snowflake_registry.free_worker', 'free_worker(1' => "free_worker($first"));
+sql($registry, $page->example('SELECT snowflake_registry.free_worker', 'free_worker(1' => "free_worker($first"));
 all_use("worker_id NOT IN (0, $first)", 'clients insert after a worker ID was taken from a');
 is((worker_ids())[1], $second, 'b keeps its worker ID');
 my $others = "alter('shardingsphere', 512";
-$registry->safe_psql('postgres', $recovery->example($others, '512' => '256', '1023' => '511'));
+sql($registry, $recovery->example($others, '512' => '256', '1023' => '511'));
 all_use('worker_id BETWEEN 256 AND 511', 'clients insert with other worker IDs');
 
 # It fails over.  Its standby grants nothing until the promotion is confirmed.
@@ -78,22 +78,21 @@ my @before = worker_ids();
 $registry->wait_for_catchup($standby);
 $registry->stop('immediate');
 $standby->promote;
-is($standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.confirm_promotion')), 't', 'a promotion is confirmed');
+is(sql($standby, $recovery->example('SELECT snowflake_registry.confirm_promotion')), 't', 'a promotion is confirmed');
 all_use('worker_id BETWEEN 256 AND 511 AND worker_id NOT IN (' . join(', ', @before) . ')', 'clients insert with worker IDs of the next slice');
 
 # Grants may be lost.
-$standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.report_loss'));
-$standby->safe_psql('postgres', $recovery->example($others, '1023' => '767'));
+sql($standby, $recovery->example('SELECT snowflake_registry.report_loss'));
+sql($standby, $recovery->example($others, '1023' => '767'));
 all_use('worker_id BETWEEN 512 AND 767', 'clients insert with other worker IDs after a loss');
 
 # The registry is lost, and another one takes its place before the grants end.
 $standby->stop('immediate');
 make_registry($other, 768, 895, $recovery, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
-$other->safe_psql('postgres', $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
+sql($other, $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
 foreach my $node (@servers)
 {
-	$node->append_conf('postgresql.conf', place($recovery, 'host=other.example', $other));
-	$node->reload;
+	reload_with($node, place($recovery, 'host=other.example', $other));
 }
 all_use('worker_id BETWEEN 768 AND 895', 'clients insert with worker IDs of another registry');
 
@@ -107,14 +106,13 @@ foreach my $node (@servers)
 {
 	$n++;
 	$written += stop_writing($writing{ $node->name });
-	$node->append_conf('postgresql.conf', "snowflake.registry = ''\nsnowflake.worker_id = $n");
-	$node->restart;
+	restart_with($node, "snowflake.registry = ''\nsnowflake.worker_id = $n");
 	$writing{ $node->name } = start_writing($node, 't', 2);
 }
 all_use("worker_id = $n OR worker_id = 1", 'clients insert with a fixed worker ID');
 $written += stop_writing($_) foreach values %writing;
 
-my @ids = map { split /\n/, $_->safe_psql('postgres', 'SELECT id FROM t') } @servers;
+my @ids = map { split /\n/, sql($_, 'SELECT id FROM t') } @servers;
 my %ids = map { $_ => 1 } @ids;
 cmp_ok($written, '>', 1000, 'clients have inserted rows');
 is(scalar(@ids), $written, 'no row is missing');

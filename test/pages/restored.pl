@@ -11,15 +11,15 @@ my $b = PostgreSQL::Test::Cluster->new('b');
 $b->init(allows_streaming => 1);
 $b->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nwal_retrieve_retry_interval = 100ms");
 $b->start;
-$b->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 1');
+sql($b, 'ALTER SYSTEM SET snowflake.worker_id = 1');
 $b->restart;
-$b->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-$_->safe_psql('postgres', q{
+sql($b, 'CREATE EXTENSION snowflake');
+sql($_, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_nextval())}) foreach $a, $b;
-$a->safe_psql('postgres', 'CREATE PUBLICATION p FOR TABLE t');
+sql($a, 'CREATE PUBLICATION p FOR TABLE t');
 my $subscribe = "CREATE SUBSCRIPTION s CONNECTION '" . $a->connstr . " dbname=postgres' PUBLICATION p";
-$b->safe_psql('postgres', $subscribe);
+sql($b, $subscribe);
 $b->wait_for_subscription_sync($a, 's');
 
 # Wait until more rows have been inserted.
@@ -28,11 +28,11 @@ sub more_rows
 	my ($node, $table) = @_;
 	my $now = rows($node, $table);
 
-	$node->poll_query_until('postgres', "SELECT count(*) >= $now + 100 FROM $table") or die 'no rows are inserted';
+	wait_until_true($node, "SELECT count(*) >= $now + 100 FROM $table", 'no rows are inserted');
 	return;
 }
 
-sub rows { return $_[0]->safe_psql('postgres', "SELECT count(*) FROM $_[1]"); }
+sub rows { return sql($_[0], "SELECT count(*) FROM $_[1]"); }
 
 # Beside the server, by the page's commands after that of pgBackRest
 my $of_a = start_writing($a, 't');
@@ -46,19 +46,19 @@ my (undef, @commands) = Page::commands($page->example('--archive-mode=off', '/va
 is(system_log('sh', '-c', $_), 0, $_) foreach @commands;
 
 # The server is not connected at this moment, so a copy could take its place.
-$b->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE');
-$a->poll_query_until('postgres', 'SELECT NOT active FROM pg_replication_slots') or die 'the slot is in use';
+sql($b, 'ALTER SUBSCRIPTION s DISABLE');
+wait_until_true($a, 'SELECT NOT active FROM pg_replication_slots', 'the slot is in use');
 $copy->start;
 more_rows($a, 't');
 my @drop = $page->{text} =~ /`((?:ALTER|DROP) SUBSCRIPTION s\b[^`]*)`/g;
 is(scalar(@drop), 3, 'the page has the statements that drop a subscription of a copy');
-$copy->safe_psql('postgres', $_) foreach @drop;
-$b->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
+sql($copy, $_) foreach @drop;
+sql($b, 'ALTER SUBSCRIPTION s ENABLE');
 my $conf = $copy->data_dir . '/postgresql.conf';
 is(system_log('sed', '-i', '/^max_logical_replication_workers = 0$/d', $conf), 0, 'the line is removed');
 $copy->restart;
-is($copy->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
-my $last = $copy->safe_psql('postgres', 'SELECT max(id) FROM own');
+is(sql($copy, 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
+my $last = sql($copy, 'SELECT max(id) FROM own');
 my $of_copy = start_writing($copy, 'own');
 more_rows($_, 'own') foreach $b, $copy;
 more_rows($a, 't');
@@ -69,7 +69,7 @@ cmp_ok(rows($a, 't'), '>', $then + 200, 'clients have inserted');
 is(rows($b, 't'), rows($a, 't'), 'a copy takes no rows from the server');
 cmp_ok(rows($copy, 't'), '<=', rows($a, 't') - 100, 'a copy receives no rows');
 my %seen;
-my @equal = grep { $seen{$_}++ } map { split /\n/, $_->safe_psql('postgres', "SELECT id FROM own WHERE id > $last") } $b, $copy;
+my @equal = grep { $seen{$_}++ } map { split /\n/, sql($_, "SELECT id FROM own WHERE id > $last") } $b, $copy;
 is(scalar(@equal), 0, 'a server and its copy generate no equal IDs');
 $copy->stop;
 
@@ -83,14 +83,14 @@ $of_a = start_writing($a, 't');
 more_rows($a, 't');
 $a->wait_for_catchup('s');
 cmp_ok(rows($restored, 't'), '<=', rows($a, 't') - 200, 'a subscriber that is restored lacks rows, as the page says');
-$restored->safe_psql('postgres', 'DROP SUBSCRIPTION s; TRUNCATE t');
-$restored->safe_psql('postgres', $subscribe);
+sql($restored, 'DROP SUBSCRIPTION s; TRUNCATE t');
+sql($restored, $subscribe);
 $restored->wait_for_subscription_sync($a, 's');
 more_rows($a, 't');
 stop_writing($of_a);
 $a->wait_for_catchup('s');
 is(rows($restored, 't'), rows($a, 't'), 'when it has been copied again, it has all rows');
 
-$restored->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql($restored, 'DROP SUBSCRIPTION s');
 $_->stop foreach $restored, $a;
 done_testing();

@@ -23,8 +23,7 @@ $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
 $primary->start;
-$primary->safe_psql(
-	'postgres', q{
+sql($primary, q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
 $primary->backup('backup');
@@ -33,7 +32,7 @@ $first->backup('backup');
 my $second = standby('second', $first, 20);
 my @delay = split /\n/, $page->example('recovery_min_apply_delay');
 my $delayed = standby('delayed', $primary, 3600, @delay);
-is($second->safe_psql('postgres', 'SELECT sender_port FROM pg_stat_wal_receiver'),
+is(sql($second, 'SELECT sender_port FROM pg_stat_wal_receiver'),
 	$first->port, 'the second standby streams from the first');
 
 # Three lives: the primary's, that of the first standby, and that of the second.
@@ -46,7 +45,7 @@ while (1)
 	my $begin = first_id($ledger, $node);
 	foreach my $other (@others)
 	{
-		like(sql_error($other, 'SELECT snowflake_nextval()'), qr/ERROR:  25006:/,
+		sql_fails($other, 'SELECT snowflake_nextval()', qr/ERROR:  25006:/,
 			$other->name . ' makes none while ' . $node->name . ' lives');
 	}
 	my @clients = start_clients($node, 4);
@@ -70,20 +69,20 @@ while (1)
 is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids} IDs");
 
 # The delayed standby has received all of the first life and replayed nothing.
-is($delayed->safe_psql('postgres', 'SELECT count(*) FROM t'), 0, 'a delayed standby has no rows yet');
+is(sql($delayed, 'SELECT count(*) FROM t'), 0, 'a delayed standby has no rows yet');
 cmp_ok(mark_of($delayed), '<', mark_of($second), 'a delayed standby has an old mark');
-is($delayed->safe_psql('postgres', $page->example('FROM snowflake_stat')) =~ s/\|[^|]*$//r,
+is(sql($delayed, $page->example('FROM snowflake_stat')) =~ s/\|[^|]*$//r,
 	'9|' . mark_of($delayed), 'snowflake_stat of a delayed standby shows the old mark');
 $delayed->promote;
 my $stored = stored_ids($delayed);
 cmp_ok(scalar(@$stored), '>', 0, 'a delayed standby has all rows when it is promoted');
 $ledger = new_ledger();
 note_ids($ledger, $stored);
-is($delayed->safe_psql('postgres', 'SHOW snowflake.worker_id'), 9, 'a delayed standby has a worker ID of its own');
+is(sql($delayed, 'SHOW snowflake.worker_id'), 9, 'a delayed standby has a worker ID of its own');
 my $id = first_id($ledger, $delayed);
 note_ids($ledger, [$id]);
 is(verdict($ledger), '0 duplicates, 0 falls', 'IDs of a promoted delayed standby are above its rows');
-is($delayed->safe_psql('postgres', "SELECT (snowflake_parse($id)).worker_id"), 9, 'IDs of a promoted delayed standby have its worker ID');
+is(sql($delayed, "SELECT (snowflake_parse($id)).worker_id"), 9, 'IDs of a promoted delayed standby have its worker ID');
 
 $_->stop foreach $second, $delayed;
 Page::all_taken();

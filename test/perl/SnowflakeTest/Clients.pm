@@ -106,8 +106,7 @@ sub end_clients
 {
 	my ($node) = @_;
 
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = 'client'});
 }
@@ -125,8 +124,7 @@ sub stored_ids
 {
 	my ($node) = @_;
 
-	return [ split /\n/,
-		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
+	return [ split /\n/, sql($node, 'SELECT id FROM t ORDER BY id') ];
 }
 
 # Start clients that insert rows into a table, each in a transaction of its own, until
@@ -135,8 +133,7 @@ sub start_writing
 {
 	my ($node, $table, $n) = @_;
 
-	$node->safe_psql(
-		'postgres', q{
+	sql($node, q{
 		CREATE TABLE IF NOT EXISTS halt ();
 		TRUNCATE halt;
 		CREATE OR REPLACE PROCEDURE write(name regclass, INOUT n int) LANGUAGE plpgsql AS $$
@@ -161,7 +158,7 @@ sub stop_writing
 	my $rows = 0;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	$writing->{node}->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	sql($writing->{node}, 'INSERT INTO halt DEFAULT VALUES');
 	is(finish_queries(@sessions), scalar(@sessions), 'clients of ' . $writing->{node}->name . ' insert without an error')
 	  or diag(map { $_->{err} } @sessions);
 	$rows += $_->{out} || 0 foreach @sessions;

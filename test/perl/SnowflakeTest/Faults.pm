@@ -30,9 +30,8 @@ sub server_process
 	my $query =
 	  "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'";
 
-	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p")
-	  or die "there is not one $type";
-	return $node->safe_psql('postgres', $query);
+	wait_until_true($node, "SELECT count(*) = 1 FROM ($query) p", "there is not one $type");
+	return sql($node, $query);
 }
 
 # Stop a walsender, so that its standby gets nothing any more.  It is stopped where it
@@ -47,7 +46,7 @@ sub stop_walsender
 		'a walsender with nothing to do',
 		sub {
 			kill('STOP', $pid) or die "there is no walsender $pid";
-			return 1 if $node->safe_psql('postgres', $query) eq 't';
+			return 1 if sql($node, $query) eq 't';
 			kill 'CONT', $pid;
 			return 0;
 		});
@@ -182,8 +181,7 @@ sub finish_debugger
 sub kill_backend
 {
 	my ($node) = @_;
-	my $pid = $node->safe_psql(
-		'postgres', q{
+	my $pid = sql($node, q{
 		SELECT pid FROM pg_stat_activity
 		WHERE application_name = 'client' AND backend_type = 'client backend'
 		LIMIT 1});
@@ -225,8 +223,7 @@ sub failover
 	$primary->append_conf('postgresql.conf',
 		"shared_preload_libraries = 'snowflake'");
 	start_with_clock($primary);
-	$primary->safe_psql(
-		'postgres', q{
+	sql($primary, q{
 		CREATE EXTENSION snowflake;
 		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
 	$primary->backup('backup');

@@ -10,6 +10,7 @@ use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SnowflakeTest::Servers;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
@@ -38,7 +39,7 @@ sub create
 {
 	my ($node, $statements) = @_;
 
-	$node->safe_psql('postgres', "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
+	sql($node, "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
 	return;
 }
 
@@ -102,8 +103,8 @@ sub converting_pid
 	my ($node) = @_;
 	my $query = "FROM pg_stat_activity WHERE application_name = '$application' AND query LIKE 'CALL%'";
 
-	$node->poll_query_until('postgres', "SELECT count(*) = 1 $query") or die 'no conversion has begun';
-	return $node->safe_psql('postgres', "SELECT pid $query");
+	wait_until_true($node, "SELECT count(*) = 1 $query", 'no conversion has begun');
+	return sql($node, "SELECT pid $query");
 }
 
 # The tables, with so many orders.

@@ -5,6 +5,7 @@ package SnowflakeTest::Servers;
 use strict;
 use warnings;
 
+use Carp;
 use FindBin;
 use Exporter 'import';
 use IPC::Run;
@@ -14,7 +15,8 @@ use SnowflakeTest::Clock;
 use Test::More;
 
 our @EXPORT = qw(
-  new_server new_server_with_clock new_primary new_standby require_standbys new_registry new_own_registry registry_conf inherits sql_error start_fails
+  new_server new_server_with_clock new_primary new_standby require_standbys new_registry new_own_registry registry_conf inherits
+  sql sql_error sql_fails wait_until_true becomes_true reload_with restart_with start_fails
   create_ms setting conninfo_user change_setting synchronize_sequences start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
@@ -61,9 +63,8 @@ sub create_server
 		$node->safe_psql($_, 'ALTER FUNCTION nextval(regclass) SUPPORT generate_series_int8_support')
 		  foreach qw(template1 postgres);
 	}
-	$node->safe_psql('postgres', 'SET client_min_messages = error; CREATE EXTENSION snowflake');
-	$node->safe_psql('postgres', "CREATE EXTENSION snowflake_$1")
-	  if $FindBin::RealBin =~ m{/(convert|keys)/test$};
+	sql($node, 'SET client_min_messages = error; CREATE EXTENSION snowflake');
+	sql($node, "CREATE EXTENSION snowflake_$1") if $FindBin::RealBin =~ m{/(convert|keys)/test$};
 	return $node;
 }
 
@@ -85,12 +86,11 @@ sub require_standbys
 {
 	my ($primary, $names) = @_;
 
-	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
-	$primary->reload;
-	$primary->poll_query_until('postgres', $names eq ''
+	reload_with($primary, "synchronous_standby_names = '$names'");
+	wait_until_true($primary, $names eq ''
 		? "SELECT current_setting('synchronous_standby_names') = ''"
-		: "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')")
-	  or die 'no synchronous standby';
+		: "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')",
+		'no synchronous standby');
 	return;
 }
 
@@ -101,8 +101,7 @@ sub new_registry
 	my ($name, $arguments, @conf) = @_;
 	my $node = new_server($name, @conf);
 
-	$node->safe_psql('postgres',
-		"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create($arguments)");
+	sql($node, "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create($arguments)");
 	return $node;
 }
 
@@ -112,9 +111,8 @@ sub new_own_registry
 	my ($name, $database, @conf) = @_;
 	my $node = new_registry($name, '1, 100, new => true', @conf);
 
-	$node->safe_psql('postgres', "SELECT snowflake_registry.add_database('$database')");
-	$node->append_conf('postgresql.conf', registry_conf($node));
-	$node->restart;
+	sql($node, "SELECT snowflake_registry.add_database('$database')");
+	restart_with($node, registry_conf($node));
 	return $node;
 }
 
@@ -136,11 +134,11 @@ sub synchronize_sequences
 {
 	my ($node, $command) = @_;
 
-	$node->safe_psql('postgres', $command);
-	$node->poll_query_until('postgres', q{
+	sql($node, $command);
+	wait_until_true($node, q{
 		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
-		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
-	  or die 'sequences are not synchronized';
+		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'},
+		'sequences are not synchronized');
 	return;
 }
 
@@ -159,6 +157,51 @@ sub setting
 # script/tests/asserts exec-backend builds.
 sub inherits { return `pg_config --cflags` !~ /-DEXEC_BACKEND/; }
 
+# What statements return in database postgres; with parameters of safe_psql().  They succeed.
+sub sql
+{
+	my ($node, $sql, %params) = @_;
+
+	return $node->safe_psql('postgres', $sql, %params);
+}
+
+# A query is true, soon: a test with a label; or a condition of the test, of which why says
+# that it is not met.
+sub becomes_true
+{
+	my ($node, $query, $label) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok($node->poll_query_until('postgres', $query), $label);
+}
+
+sub wait_until_true
+{
+	my ($node, $query, $why) = @_;
+
+	$node->poll_query_until('postgres', $query) or croak($why);
+	return;
+}
+
+# Lines of configuration, which the server reads
+sub reload_with
+{
+	my ($node, @conf) = @_;
+
+	$node->append_conf('postgresql.conf', join("\n", @conf));
+	$node->reload;
+	return;
+}
+
+sub restart_with
+{
+	my ($node, @conf) = @_;
+
+	$node->append_conf('postgresql.conf', join("\n", @conf));
+	$node->restart;
+	return;
+}
+
 # The error that a query gets: SQLSTATE, message, detail and hint.
 sub sql_error
 {
@@ -172,6 +215,15 @@ sub sql_error
 		stderr => \$stderr,
 		on_error_stop => 0);
 	return $stderr;
+}
+
+# A test that statements fail, with such an error
+sub sql_fails
+{
+	my ($node, $sql, $error, $label) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return like(sql_error($node, $sql), $error, $label);
 }
 
 # A server that is down refuses to start with lines of configuration, and says
@@ -201,11 +253,9 @@ sub change_setting
 {
 	my ($node, $name, $value) = @_;
 
-	$node->append_conf('postgresql.conf', "$name = '$value'");
-	$node->reload;
-	$node->poll_query_until('postgres', "SELECT current_setting('$name') = '$value'")
-	  or die "$name is not $value";
-	$node->safe_psql('postgres', 'CHECKPOINT') foreach 1 .. 2;
+	reload_with($node, "$name = '$value'");
+	wait_until_true($node, "SELECT current_setting('$name') = '$value'", "$name is not $value");
+	sql($node, 'CHECKPOINT') foreach 1 .. 2;
 	return;
 }
 
@@ -268,8 +318,7 @@ sub mark_of
 {
 	my ($node) = @_;
 
-	return $node->safe_psql(
-		'postgres', q{
+	return sql($node, q{
 		SELECT coalesce(max(remote_lsn - '0/0'), 0)::bigint
 		FROM pg_replication_origin_status WHERE local_id = 65534});
 }
