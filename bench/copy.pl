@@ -55,9 +55,7 @@ foreach my $round (0 .. $rounds)
 }
 
 say_to(machine_text($node) . ". COPY of $rows rows with a key and an integer into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn. Figures are medians; ratios are those of each round, with their range. Absolute figures are this machine's.");
-say_to('');
-say_to('| key | ms | WAL, MB | against | time | WAL |');
-say_to('|---|---|---|---|---|---|');
+table_head('| key | ms | WAL, MB | against | time | WAL |');
 foreach my $kind (0 .. $#kinds)
 {
 	my $other = $kinds[$kind][2];

@@ -160,18 +160,14 @@ say_to(sprintf('%d transactions, %d errors, %d deadlocks. The conversion took %.
 		$whole eq '' && $failed eq '' ? 'No row is lost or changed.' : "WRONG: $whole $failed"));
 say_to('');
 say_to(sprintf('A table of 100 rows took %.1f s.', $small));
-say_to('');
-say_to('| phase | transactions | median, ms | 99 %, ms | longest, ms |');
-say_to('|---|---|---|---|---|');
+table_head('| phase | transactions | median, ms | 99 %, ms | longest, ms |');
 foreach my $phase (grep { $stat{$_} } @phases)
 {
 	my @sorted = sort { $a <=> $b } @{ $stat{$phase} };
 
 	say_to(sprintf('| %s | %d | %.1f | %.1f | %.0f |', $phase, scalar @sorted, $sorted[ $#sorted / 2 ], $sorted[ 0.99 * $#sorted ], $sorted[-1]));
 }
-say_to('');
-say_to('| phase | table | time with the lock, ms |');
-say_to('|---|---|---|');
+table_head('| phase | table | time with the lock, ms |');
 say_to(sprintf('| %s | %s | %.0f |', $_->[0], $_->[1], 1000 * $_->[2])) foreach @locked;
 say_to('');
 say_to("Errors: $errors[0]") if @errors;

@@ -127,9 +127,7 @@ foreach my $month (0 .. 2)
 say_to(machine_text($node) . ". $days daily partitions with $rows_a_day rows each. What is compared was measured in turn, in one run. Absolute figures are this machine's.");
 say_to('');
 say_to("Each time is the least, with the median in brackets. INSERT is one of $rows rows into the partition of today, in $rounds rounds. Queries are planned each time, $queries times. DROP is that of the 30 oldest partitions, 3 times. Index bytes are those of the old rows. fsync is off.");
-say_to('');
-say_to('| key | INSERT, ms | rows of a day, ms | its locks | one row by its ID, ms | its locks | DROP of a month, ms | index bytes |');
-say_to('|---|---|---|---|---|---|---|---|');
+table_head('| key | INSERT, ms | rows of a day, ms | its locks | one row by its ID, ms | its locks | DROP of a month, ms | index bytes |');
 foreach my $kind (@kinds)
 {
 	my $table = $kind->{table};

@@ -144,48 +144,32 @@ foreach my $way ('fast stop', 'kill -9')
 }
 
 say_to(machine_text($node) . ', also of the registry and of what was called. The machine had other work. Absolute figures are this machine\'s; the ratios were taken in one run.');
-say_to('');
-say_to('## One call in one session');
-say_to('');
+section('One call in one session');
 say_to(sprintf('`SELECT count(f()) FROM generate_series(...)`, less `count(1)`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns. Ratios have the range of five parts of the run in brackets.',
 		$slices, $calls, $measured->resolution));
-say_to('');
-say_to('| | ns per call | against a local sequence | against CACHE 100 |');
-say_to('|---|---|---|---|');
+table_head('| | ns per call | against a local sequence | against CACHE 100 |');
 say_to(sprintf('| %s | %s | %s | %s |', $_, $measured->cost_text($_),
 		$measured->times($_, 'local sequence', 2), $measured->times($_, 'local sequence, CACHE 100', 2))) foreach map { $_->[0] } @kinds;
-say_to('');
-say_to('## Calls of several sessions');
-say_to('');
+section('Calls of several sessions');
 say_to("The same statement by pgbench, with what it takes beside the calls, in $rounds rounds of $seconds s, in turn: medians of millions of calls a second, and the ratios of each round.");
-say_to('');
-say_to('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
-say_to('|---|---|---|---|---|');
+table_head('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
 foreach my $kind (0 .. $#kinds)
 {
 	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[$kind]{16}[$_] / $rates[$other]{16}[$_] } 0 .. $rounds - 1) } 0, 1;
 
 	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $rates[$kind]{$_} }) } @sessions), join ' | ', @ratios));
 }
-say_to('');
-say_to('## COPY on two servers at once');
-say_to('');
+section('COPY on two servers at once');
 say_to("$rows rows with a key and an integer into an empty table with a primary key, on each of two servers at the same time. Nobody has used the sequence. The time is that of the slower server; medians of $rounds rounds, and the ratios of each round.");
-say_to('');
-say_to('| key | ms | against bigserial |');
-say_to('|---|---|---|');
+table_head('| key | ms | against bigserial |');
 foreach my $copy (0 .. $#copies)
 {
 	say_to(sprintf('| %s | %.0f | %s |', $copies[$copy][0], median(@{ $ms[$copy] }),
 			$copy == 0 ? '' : ratio_text(2, map { $ms[$copy][$_] / $ms[0][$_] } 0 .. $rounds - 1)));
 }
-say_to('');
-say_to('## Numbers lost by a restart');
-say_to('');
+section('Numbers lost by a restart');
 say_to("Numbers between the last one before it, and the first one after it; medians of $restarts restarts, and the most. The sequence was used once, or $rate times a second for " . 2 * $seconds . ' s.');
-say_to('');
-say_to('| | used once | used ' . "$rate times a second |");
-say_to('|---|---|---|');
+table_head('| | used once | used ' . "$rate times a second |");
 foreach my $way (sort keys %lost)
 {
 	say_to(sprintf('| %s | %s | %s |', $way, map { sprintf '%.0f (%d)', median(@{ $lost{$way}{$_} }), (sort { $b <=> $a } @{ $lost{$way}{$_} })[0] } 0, $rate));

@@ -58,14 +58,10 @@ foreach my $round (0 .. $slices)
 my $measured = Slices->new(\%slices, 'base', 'empty call');
 
 say_to(machine_text($node) . ". Absolute figures are this machine's; the ratios were taken in one run.");
-say_to('');
-say_to("## One call in one backend");
-say_to('');
+section("One call in one backend");
 say_to(sprintf("`SELECT count(f()) FROM generate_series(...)`, less the same without `f()`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns. Ratios have the range of five parts of the run in brackets.",
 		$slices, $calls, $measured->resolution));
-say_to('');
-say_to('| | ns per call | against a local sequence, unattached | against snowflake_nextval() |');
-say_to('|---|---|---|---|');
+table_head('| | ns per call | against a local sequence, unattached | against snowflake_nextval() |');
 foreach my $case (@cases[ 2 .. $#cases ])
 {
 	my $name = $case->[0];
@@ -93,13 +89,9 @@ foreach my $round (0 .. $rounds)
 		push @{ $ms[$key] }, $ms if $round > 0;
 	}
 }
-say_to('');
-say_to('## INSERT');
-say_to('');
+section('INSERT');
 say_to("$rows rows with a key and an integer, by one statement into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn: medians, and the ratios of each round.");
-say_to('');
-say_to('| key | ms | against bigserial, unattached |');
-say_to('|---|---|---|');
+table_head('| key | ms | against bigserial, unattached |');
 foreach my $key (0 .. $#keys)
 {
 	my $ratio = $key == 0 ? '' : ratio_text(2, map { $ms[$key][$_] / $ms[0][$_] } 0 .. $rounds - 1);

@@ -14,7 +14,7 @@ BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
 use Exporter 'import';
 use SnowflakeTest::Servers;
 
-our @EXPORT = qw($quick begin_report say_to progress quiet_conf machine_text plot);
+our @EXPORT = qw($quick begin_report say_to section table_head progress quiet_conf machine_text plot);
 
 our $quick = @ARGV && $ARGV[0] eq '--quick';
 my $directory = 'bench/results' . ($quick ? '/quick' : '');
@@ -43,6 +43,24 @@ sub say_to
 
 	print $terminal "$line\n";
 	print $report "$line\n";
+	return;
+}
+
+# The title of a section
+sub section
+{
+	my ($title) = @_;
+
+	say_to($_) foreach '', "## $title", '';
+	return;
+}
+
+# The first row of a table, and the line below it
+sub table_head
+{
+	my ($row) = @_;
+
+	say_to($_) foreach '', $row, '|' . '---|' x ($row =~ tr/|// - 1);
 	return;
 }
 
