@@ -2,6 +2,7 @@
 
 use PostgreSQL::Test::BackgroundPsql;
 use SnowflakeTest;
+use SnowflakeTest::Online;
 
 my $node = new_server('main', 'fsync = off', 'autovacuum = off');
 
@@ -23,21 +24,9 @@ sql($node, q{
 # A session of its own that runs a statement; returns it.
 sub start
 {
-	my ($statement) = @_;
-	my %session = (out => '', err => '');
+	local $ENV{PGAPPNAME} = 'conversion';
 
-	$session{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=conversion', '-c', $statement ],
-		'<' => \undef, '>' => \$session{out}, '2>' => \$session{err});
-	return \%session;
-}
-
-sub finish
-{
-	my ($session) = @_;
-
-	eval { $session->{run}->finish };
-	return $session->{err};
+	return (start_queries($node, @_))[0];
 }
 
 # Wait until the conversion waits for a lock.
@@ -84,7 +73,7 @@ foreach my $case (
 	like(try_now("ALTER TABLE $table ADD CHECK (id < 1000)"), qr/lock timeout/, "$call: nobody changes the tables");
 	like(try_now("CREATE TABLE more (p int REFERENCES parents)"), qr/lock timeout/, "$call: nobody adds a foreign key") if $call !~ /measured/;
 	$holder->query_safe('COMMIT');
-	unlike(finish($session), qr/ERROR/, "$call: it succeeds");
+	unlike(finish_converting($session), qr/ERROR/, "$call: it succeeds");
 	is(default_of($table), 'held_id()', "$call: the default is set");
 }
 
@@ -95,7 +84,7 @@ $client->query_safe('BEGIN; INSERT INTO parents (id) VALUES (999)');
 my $session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_nextval()')});
 wait_for($session, q{mode = 'AccessExclusiveLock'});
 is($client->query('ALTER TABLE parents ADD CONSTRAINT small CHECK (id < 1000); COMMIT') . $client->{stderr}, '', 'a transaction that the conversion waits for changes the table');
-like(finish($session), qr/small of table .*rejects/, 'the conversion finds the new obstacle');
+like(finish_converting($session), qr/small of table .*rejects/, 'the conversion finds the new obstacle');
 is(default_of('parents'), 'held_id()', 'the default stays');
 sql($node, 'ALTER TABLE parents DROP CONSTRAINT small');
 
@@ -104,7 +93,7 @@ $client->query_safe('BEGIN; SELECT FROM parents');
 $session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_nextval()')});
 wait_for($session, q{mode = 'AccessExclusiveLock'});
 $client->query_safe('CREATE TABLE late (parent int REFERENCES parents); COMMIT');
-unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
+unlike(finish_converting($session), qr/ERROR/, 'the conversion succeeds');
 is(sql($node, q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'late'::regclass AND attname = 'parent'}),
 	'bigint', 'a reference that came meanwhile is converted');
 is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
@@ -115,7 +104,7 @@ $client->query_safe('BEGIN; COMMENT ON VIEW seen IS NULL');
 $session = start(q{SELECT snowflake_convert('viewed')});
 wait_for($session, q{relation = 'seen'::regclass});
 is($client->query('INSERT INTO viewed DEFAULT VALUES; COMMIT') . $client->{stderr}, '', 'the conversion waits for a view before it locks the table');
-unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
+unlike(finish_converting($session), qr/ERROR/, 'the conversion succeeds');
 
 # It can be cancelled after it has seen a change, too.
 $client->query_safe('BEGIN; SELECT FROM parents');
@@ -128,7 +117,7 @@ sql($node, q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE applicati
 becomes_true($node, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'conversion'},
 	'a conversion that has seen a change, and waits, ends when it is cancelled');
 $holder->query_safe('ROLLBACK');
-like(finish($session), qr/canceling statement due to user request/, 'it says so');
+like(finish_converting($session), qr/canceling statement due to user request/, 'it says so');
 
 # Columns that hold the key are looked for before the table is locked exclusively, in tables
 # that are not waited for, nor their partitions, and that others can lock meanwhile.
@@ -148,7 +137,7 @@ $session = start(q{SELECT snowflake_convert('held')});
 wait_for($session, q{mode = 'AccessExclusiveLock'});
 is(try_now('TRUNCATE holds'), '', 'what was read is free while the conversion waits');
 $client->query_safe('COMMIT');
-like(finish($session), qr/column held_id of table (public\.)?holds .*40 of 40 values/, '... and was read before');
+like(finish_converting($session), qr/column held_id of table (public\.)?holds .*40 of 40 values/, '... and was read before');
 
 # What has nothing to do locks nobody out.
 $client->query_safe('BEGIN; SELECT FROM parents');

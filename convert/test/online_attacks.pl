@@ -178,7 +178,7 @@ sub wait_for_a_look
 	foreach my $n (1 .. 2)
 	{
 		my $start = sql($node, "SELECT coalesce(max(xact_start), clock_timestamp()) $call");
-		wait_until_true($node, "SELECT coalesce((SELECT xact_start > '$start' $call), NOT EXISTS (SELECT $call))", );
+		wait_until_true($node, "SELECT coalesce((SELECT xact_start > '$start' $call), NOT EXISTS (SELECT $call))");
 	}
 	return;
 }
@@ -196,7 +196,7 @@ foreach my $looks_between (1, 0)
 	my $exported = $exporter->query_safe('SELECT pg_export_snapshot()');
 	run_in($node, 'postgres', $shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
 	my ($waiting) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap')});
-	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}, );
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated});
 	wait_for_a_look();
 	$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'");
 	wait_for_a_look() if $looks_between;
@@ -216,7 +216,7 @@ my $sleep = $node->basedir . '/sleep.sql';
 append_to_file($sleep, "SELECT pg_sleep(0.2);\n");
 my $sleepers = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $sleep, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
-wait_until_true($node, q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2);' AND wait_event = 'PgSleep'}, );
+wait_until_true($node, q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2);' AND wait_event = 'PgSleep'});
 $err = run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'swap', give_up_after => '20 s')});
 unlike($err, qr/ERROR/, 'a swap does not wait for newer sessions, whatever is open elsewhere') or diag $err;
 $sleepers->signal('TERM');
@@ -244,7 +244,7 @@ sub swap_while
 
 	$writer->query_safe("BEGIN; $statements");
 	my ($swapping) = start_queries($node, q{CALL snowflake_convert_online('shop.t', lock_wait => '90 s', until => '} . ($phase // 'swap') . q{')});
-	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}, );
+	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted});
 	$work->();
 	$writer->query_safe('COMMIT');
 	$writer->quit;
@@ -259,7 +259,7 @@ my @revoking;
 $err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub {
 	(@revoking) = start_queries($node, 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
 		'REVOKE SELECT (id) ON shop.w FROM regress_reader');
-	wait_until_true($node, q{SELECT count(*) = 3 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}, );
+	wait_until_true($node, q{SELECT count(*) = 3 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'});
 	like(run_in($node, 'postgres', "SET lock_timeout = '100 ms'", 'ALTER INDEX shop.i SET (fillfactor = 50)'), qr/ERROR:  canceling statement due to lock timeout/, 'changes of indexes do');
 });
 unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
@@ -425,11 +425,11 @@ unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until
 create($node, 'CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 10); CREATE TABLE u (v int)');
 run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
 my ($locker) = start_queries($node, 'BEGIN; SELECT FROM shop.t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
-wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%' AND wait_event = 'PgSleep'}, );
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%' AND wait_event = 'PgSleep'});
 my ($converter) = start_queries($node, $until);
-wait_until_true($node, q{SELECT count(*) = 9 FROM shop.t WHERE snowflake_new_id = id}, );
+wait_until_true($node, q{SELECT count(*) = 9 FROM shop.t WHERE snowflake_new_id = id});
 my ($ruler) = start_queries($node, 'CREATE RULE r AS ON UPDATE TO shop.t DO INSTEAD UPDATE shop.u SET v = 1');
-wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}, );
+wait_until_true($node, q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted});
 sql($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%'});
 finish_queries($locker, $ruler);
 is(finish_queries($converter), 0, 'a rule that is created in the backfill');

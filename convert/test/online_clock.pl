@@ -2,12 +2,9 @@
 # waits for the sessions that are older than the swap, and for no other.
 
 use SnowflakeTest;
+use SnowflakeTest::Online;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-start_with_clock($node);
-sql($node, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
+my $node = new_server_with_clock('main');
 
 sub create_table
 {
@@ -34,24 +31,14 @@ sub start_session
 foreach my $step (-3600, 3600)
 {
 	create_table();
-	my $err = '';
-	my $call = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=conversion', '-c',
-			"CALL snowflake_convert_online('orders', batch_time => '1 ms', work_share => 0.01)"
-		],
-		'<' => \undef,
-		'>' => '/dev/null',
-		'2>' => \$err,
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	my $call = start_converting($node, 'postgres', "'orders', batch_time => '1 ms', work_share => 0.01");
 	wait_until_true($node, q{
 		SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE application_name = 'conversion' AND wait_event_type = 'Extension'},
 		'the backfill does not rest');
 	set_clock($node, $step);
-	ok(eval { $call->finish } // 0, "the clock moves by $step s during the backfill, and the call ends")
-	  or diag($@, $err);
-	$call->kill_kill if $call->pumpable;
+	ok($call->{run}->finish, "the clock moves by $step s during the backfill, and the call ends")
+	  or diag($call->{err});
 	set_clock($node, 0);
 	sql($node, 'DROP TABLE orders');
 }

@@ -65,7 +65,7 @@ foreach my $i (@chosen)
 	{
 		sql($primary, q{ALTER SYSTEM SET synchronous_standby_names = '*'});
 		$primary->reload;
-		wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'", );
+		wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'");
 	}
 	my $err = convert_online($primary, 'postgres', "'orders', until => '$moment->{until}'");
 	unlike($err, qr/ERROR/, "$name: the conversion came that far") or diag($err);

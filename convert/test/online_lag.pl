@@ -54,7 +54,7 @@ like($err, qr/^NOTICE:  public\.t: copied 500 rows/m, 'it continues when the sta
 # One that is not connected
 create_table($primary);
 $standby->stop;
-wait_until_true($primary, 'SELECT count(*) = 0 FROM pg_stat_replication', );
+wait_until_true($primary, 'SELECT count(*) = 0 FROM pg_stat_replication');
 unlike(convert_online($primary, 'postgres', $backfill), qr/waiting|ERROR/, 'a standby that is not connected is not waited for');
 
 # One that is behind by intention

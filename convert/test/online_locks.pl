@@ -8,42 +8,6 @@ my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions 
 sql($node, 'CREATE ROLE regress_reader');
 create_shop($node, 'postgres', 500);
 
-sub call
-{
-	my ($arguments) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', "CALL snowflake_convert_online($arguments)", stdout => \$out, stderr => \$err);
-	return $err;
-}
-
-# Start a call, and wait until it has said something.
-sub start_call
-{
-	my ($arguments, $said) = @_;
-	my %call = (err => '');
-
-	$call{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', "CALL snowflake_convert_online($arguments)" ],
-		'<' => \undef, '>' => '/dev/null', '2>' => \$call{err});
-	my $end = time + 60;
-	while ($call{err} !~ $said)
-	{
-		die "it does not say $said, but $call{err}" if time > $end || !$call{run}->pumpable;
-		$call{run}->pump_nb;
-		sleep 0.02;
-	}
-	return \%call;
-}
-
-sub finish_call
-{
-	my ($call) = @_;
-
-	eval { $call->{run}->finish };
-	return $call->{err};
-}
-
 # A transaction that has read the table, and stays open.  Others need not wait.
 foreach my $case (
 	[ 'prepare', 'BEGIN; SELECT FROM orders LIMIT 1' ],
@@ -53,11 +17,10 @@ foreach my $case (
 	my ($phase, $statement) = @$case;
 
 	# What comes before would wait for other reasons.
-	call("'orders', until => 'indexes'") if $phase eq 'foreign keys';
+	convert_online($node, 'postgres', "'orders', until => 'indexes'") if $phase eq 'foreign keys';
 	my ($session) = start_queries($node, "$statement; SELECT pg_sleep(600)");
-	wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;%' AND wait_event = 'PgSleep' AND xact_start < clock_timestamp() - interval '1 s'",
-		);
-	my $call = start_call("'orders', until => '$phase'", qr/waiting to lock table/);
+	wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN;%' AND wait_event = 'PgSleep' AND xact_start < clock_timestamp() - interval '1 s'");
+	my $call = start_converting($node, 'postgres', "'orders', until => '$phase'", qr/waiting to lock table/);
 	my $longest = 0;
 	for (my $end = time + 2; time < $end;)
 	{
@@ -76,12 +39,12 @@ foreach my $case (
 	cmp_ok($longest, '<', 20_000, "phase $phase: nobody waits behind a request while a transaction is in the way");
 	sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 	finish_queries($session);
-	my $err = finish_call($call);
+	my $err = finish_converting($call);
 	like($err, qr/DETAIL:  Process \d+ \(.+?, online_locks\.pl\) has a lock on (?:public\.)?\w+, in a transaction that is [\d:.]+ old\./, "phase $phase: the transaction in the way is named")
 	  or diag($err);
 	unlike($err, qr/ERROR/, "phase $phase: the conversion continues when it has ended");
 }
-unlike(call("'orders'"), qr/ERROR/, 'the conversion is completed');
+unlike(convert_online($node, 'postgres', "'orders'"), qr/ERROR/, 'the conversion is completed');
 is(shop_is_whole($node, 'postgres', 500), '', 'no row is lost or changed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
@@ -89,15 +52,15 @@ is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 sql($node, 'CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
 foreach my $phase ('prepare', 'swap')
 {
-	call("'p', until => 'foreign keys'") if $phase eq 'swap';
+	convert_online($node, 'postgres', "'p', until => 'foreign keys'") if $phase eq 'swap';
 	sql($node, "BEGIN; UPDATE p SET v = 0 WHERE id = 1; PREPARE TRANSACTION 'it''s open'");
 	$node->restart if $phase eq 'swap';
-	wait_until_true($node, "SELECT prepared < clock_timestamp() - interval '300 ms' FROM pg_prepared_xacts", );
-	my $call = start_call("'p'", qr/waiting to lock table/);
+	wait_until_true($node, "SELECT prepared < clock_timestamp() - interval '300 ms' FROM pg_prepared_xacts");
+	my $call = start_converting($node, 'postgres', "'p'", qr/waiting to lock table/);
 	is(sql_error($node, q{SET lock_timeout = '100ms'; UPDATE p SET v = 0 WHERE id = 2; SELECT pg_sleep(0.3); UPDATE p SET v = 0 WHERE id = 2}),
 		'', "phase $phase: nobody waits while a transaction is prepared");
 	sql($node, "ROLLBACK PREPARED 'it''s open'");
-	my $err = finish_call($call);
+	my $err = finish_converting($call);
 	like($err, qr/^DETAIL:  Prepared transaction 'it''s open' of .+ has a lock on (?:public\.)?p, and was prepared [\d:.]+ ago\.$/m,
 		"phase $phase: a prepared transaction is named") or diag($err);
 	unlike($err, qr/ERROR/, "phase $phase: the conversion continues when it has ended");
@@ -114,34 +77,34 @@ COMMIT PREPARED 't:client_id';
 });
 my $preparing = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
-wait_until_true($node, 'SELECT sum(v) > 200 FROM p', );
-my $prepared = call("'p', until => 'swap', give_up_after => '30 s'");
+wait_until_true($node, 'SELECT sum(v) > 200 FROM p');
+my $prepared = convert_online($node, 'postgres', "'p', until => 'swap', give_up_after => '30 s'");
 unlike($prepared, qr/ERROR/, 'prepared transactions that end soon are not waited for') or diag($prepared);
 $preparing->signal('TERM');
 eval { $preparing->finish };
 sql($node, "ROLLBACK PREPARED '$_'") foreach split /\n/, sql($node, 'SELECT gid FROM pg_prepared_xacts');
-unlike(call("'p'"), qr/ERROR/, 'the conversion is completed');
+unlike(convert_online($node, 'postgres', "'p'"), qr/ERROR/, 'the conversion is completed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # Rows that are locked during the backfill
 sql($node, 'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
 my ($session) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 50 FOR UPDATE; SELECT pg_sleep(600)');
-wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'", );
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'");
 sql($node, "SELECT 1");
-my $before = start_call("'t', until => 'prepare'", qr/waiting to lock table/);
+my $before = start_converting($node, 'postgres', "'t', until => 'prepare'", qr/waiting to lock table/);
 sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 finish_queries($session);
-finish_call($before);
+finish_converting($before);
 ($session) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 50 FOR UPDATE; SELECT pg_sleep(600)');
-wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'", );
-my $filling = start_call("'t', until => 'backfill'", qr/waiting to copy locked rows of table public\.t/);
+wait_until_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'");
+my $filling = start_converting($node, 'postgres', "'t', until => 'backfill'", qr/waiting to copy locked rows of table public\.t/);
 is(sql($node, 'SELECT count(*) FROM t WHERE snowflake_new_id IS NULL'), '1', 'the backfill skips a row that is locked');
 like(sql($node, q{SELECT state FROM snowflake_convert_plan('t') WHERE state LIKE 'next%'}), qr/^next, about 99 % are copied$/, 'the plan shows how far the backfill is');
 sql($node, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN;%'");
 finish_queries($session);
-unlike(finish_call($filling), qr/ERROR/, 'the backfill ends when the row is not locked anymore');
+unlike(finish_converting($filling), qr/ERROR/, 'the backfill ends when the row is not locked anymore');
 is(sql($node, 'SELECT count(*) FROM t WHERE snowflake_new_id IS DISTINCT FROM id'), '0', 'all rows are copied');
-unlike(call("'t', batch_time => '10 ms', max_lag => '1 s'"), qr/ERROR/, 'a table without standbys is converted');
+unlike(convert_online($node, 'postgres', "'t', batch_time => '10 ms', max_lag => '1 s'"), qr/ERROR/, 'a table without standbys is converted');
 
 # The greatest key is only looked for under the lock where an index has it.  Before, a sample of
 # the table is read, to find columns that hold the key.
@@ -151,10 +114,10 @@ foreach my $case ([ 'PRIMARY KEY (v, id)', 2 ], [ 'PRIMARY KEY (id)', 1 ])
 
 	sql($node, "CREATE TABLE k (id bigserial, v int, $key); INSERT INTO k (v) SELECT generate_series(1, 100000); ANALYZE k");
 	my $count = q{SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'k'};
-	wait_until_true($node, q{SELECT n_tup_ins = 100000 FROM pg_stat_user_tables WHERE relname = 'k'}, );
+	wait_until_true($node, q{SELECT n_tup_ins = 100000 FROM pg_stat_user_tables WHERE relname = 'k'});
 	my $before = sql($node, $count);
-	unlike(call("'k', 'id'"), qr/ERROR/, "a table with $key is converted");
-	wait_until_true($node, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'}, );
+	unlike(convert_online($node, 'postgres', "'k', 'id'"), qr/ERROR/, "a table with $key is converted");
+	wait_until_true($node, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'});
 	cmp_ok(sql($node, $count) - $before, '<=', $scans, '... and its rows are not read while others wait');
 	like(sql($node, q{INSERT INTO k (v) VALUES (0) RETURNING id > 1000000}), qr/^t$/, '... and has the default');
 	sql($node, 'DROP TABLE k');
@@ -184,7 +147,7 @@ foreach my $order ('old', 'new')
 		}
 		else
 		{
-			my $err = call("'a', until => '$phase'");
+			my $err = convert_online($node, 'postgres', "'a', until => '$phase'");
 			unlike($err, qr/ERROR/, "phase $phase") or diag($err);
 		}
 		if ($phase eq 'foreign keys' && $order eq 'new')
@@ -221,7 +184,7 @@ sql($node, q{
 	CREATE TABLE a (id int PRIMARY KEY);
 	CREATE TABLE d (id int, a int DEFAULT 1 REFERENCES a ON DELETE SET DEFAULT);
 	UPDATE pg_trigger SET tgname = 'RI_ConstraintTrigger_a_z' || oid WHERE tgrelid = 'a'::regclass});
-like(call("'a'"), qr/ERROR:  cannot convert column "id" of table public\.a\nDETAIL:  foreign key d_a_fkey of table public\.d would act after the one that replaces it\n/,
+like(convert_online($node, 'postgres', "'a'"), qr/ERROR:  cannot convert column "id" of table public\.a\nDETAIL:  foreign key d_a_fkey of table public\.d would act after the one that replaces it\n/,
 	'a foreign key with SET DEFAULT must act before the new one');
 is(nothing_is_left($node, 'postgres'), '', 'nothing was changed');
 my $create_again = q{
@@ -237,10 +200,10 @@ sql($node, q{
 		UPDATE pg_trigger SET tgname = 'RI_ConstraintTrigger_a_z' || oid WHERE tgrelid = 'public.a'::regclass AND tgname ~ '^RI_';
 	END $$;
 	CREATE EVENT TRIGGER rename ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION rename()});
-like(call("'a'"), qr/ERROR:  foreign key "snowflake_new_d_a_fkey" of table public\.d would act before the one that it replaces\nDETAIL:  With SET DEFAULT/,
+like(convert_online($node, 'postgres', "'a'"), qr/ERROR:  foreign key "snowflake_new_d_a_fkey" of table public\.d would act before the one that it replaces\nDETAIL:  With SET DEFAULT/,
 	'a foreign key with SET DEFAULT must act after the old one');
 sql($node, "DROP EVENT TRIGGER rename; $create_again");
-unlike(call("'a'"), qr/ERROR/, 'the HINT helps');
+unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'the HINT helps');
 
 # One of a table to itself has other triggers on the same table.
 sql($node, q{
@@ -248,16 +211,16 @@ sql($node, q{
 	DROP TABLE a, d;
 	CREATE TABLE a (id int PRIMARY KEY, a int DEFAULT 1 REFERENCES a ON DELETE SET DEFAULT);
 	CREATE TABLE d (id int)});
-unlike(call("'a'"), qr/ERROR/, 'a foreign key with SET DEFAULT of a table to itself');
+unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'a foreign key with SET DEFAULT of a table to itself');
 
 # A foreign key that comes when the conversion has begun
 sql($node, 'SET client_min_messages = warning; DROP TABLE a, d; CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 10)');
-call("'a', until => 'foreign keys'");
+convert_online($node, 'postgres', "'a', until => 'foreign keys'");
 sql($node, 'CREATE TABLE b (a int REFERENCES a); INSERT INTO b SELECT generate_series(1, 10); CREATE INDEX late ON a ((id + 1))');
-my $err = call("'a', until => 'swap'");
+my $err = convert_online($node, 'postgres', "'a', until => 'swap'");
 unlike($err, qr/ERROR/, 'a foreign key and an index that were added meanwhile are carried over') or diag($err);
 sql($node, 'CREATE TABLE c (a int REFERENCES a); INSERT INTO c SELECT generate_series(1, 10)');
-unlike(call("'a'"), qr/ERROR/, 'so is one that was added after the swap');
+unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'so is one that was added after the swap');
 is( sql($node, q{
 		SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ', ' ORDER BY attrelid::regclass::text) FROM pg_attribute
 		WHERE attrelid IN ('a'::regclass, 'b'::regclass, 'c'::regclass) AND atttypid = 'int8'::regtype}),
@@ -267,7 +230,7 @@ is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # A foreign key that is dropped, then undo
 sql($node, 'SET client_min_messages = warning; DROP TABLE a, b, c; CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (a int REFERENCES a)');
-call("'a', until => 'foreign keys'");
+convert_online($node, 'postgres', "'a', until => 'foreign keys'");
 sql($node, 'ALTER TABLE b DROP CONSTRAINT b_a_fkey');
 is(sql_error($node, "SELECT snowflake_convert_undo('b', 'a'); SELECT snowflake_convert_undo('a')"), '', 'undo of a table that is not referenced anymore');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
@@ -282,7 +245,7 @@ sql($node, q{
 	CREATE TABLE parts (n int, a int REFERENCES a) PARTITION BY LIST (n);
 	CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
 	INSERT INTO parts VALUES (1, 1)});
-call("'a', until => 'indexes'");
+convert_online($node, 'postgres', "'a', until => 'indexes'");
 is( sql($node, q{
 		SELECT string_agg(format('%s: %s', table_name, lock), ', ' ORDER BY step)
 		FROM snowflake_convert_plan('a') WHERE phase = 'foreign keys' AND statement ~ 'ADD CONSTRAINT'}),
@@ -299,7 +262,7 @@ is($client->query_safe('UPDATE a SET v = 2 WHERE id = 1; SELECT 1'), '1', 'a cli
 $client->query_safe('COMMIT');
 $client->quit;
 unlike(finish_converting($calling), qr/ERROR/, 'the foreign key of a partitioned table is created') or diag($calling->{err});
-unlike(call("'a'"), qr/ERROR/, 'the conversion with a partitioned table is completed');
+unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'the conversion with a partitioned table is completed');
 sql($node, 'DROP TABLE parts');
 
 # A foreign key depends on the index that the old one depended on.
@@ -309,7 +272,7 @@ sql($node, q{
 	CREATE TABLE a (id serial PRIMARY KEY, v int);
 	CREATE TABLE b (a int REFERENCES a);
 	ALTER TABLE a ADD CONSTRAINT a_again UNIQUE (id)});
-unlike(call("'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
+unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
 is(sql($node, q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
 	'a_pkey', 'its foreign keys depend on the same index as before');
 
@@ -319,7 +282,7 @@ SKIP:
 	sql($node, 'SET client_min_messages = warning; DROP TABLE a, b; CREATE TABLE a (id int PRIMARY KEY)');
 	skip 'no test_decoding', 1
 	  if $node->psql('postgres', "SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')") != 0;
-	like(call("'a', until => 'prepare'"), qr/NOTICE:  logical replication slot decoded gets an UPDATE of each row\n/,
+	like(convert_online($node, 'postgres', "'a', until => 'prepare'"), qr/NOTICE:  logical replication slot decoded gets an UPDATE of each row\n/,
 		'a logical slot is named');
 	sql($node, "SELECT pg_drop_replication_slot('decoded'); SELECT snowflake_convert_undo('a')");
 }
@@ -332,7 +295,7 @@ foreach my $phase ('prepare', 'foreign keys')
 	sql($node, "CREATE DATABASE $database");
 	sql($node, 'SET client_min_messages = warning; DROP TABLE IF EXISTS a, b CASCADE; CREATE TABLE a (id serial PRIMARY KEY, up int REFERENCES a); CREATE TABLE b (a int NOT NULL REFERENCES a ON DELETE CASCADE); CREATE INDEX ON b (a);
 		INSERT INTO a (up) SELECT n FROM generate_series(1, 100) n; INSERT INTO b SELECT generate_series(1, 100)');
-	call("'a', until => '$phase'");
+	convert_online($node, 'postgres', "'a', until => '$phase'");
 	my $file = $node->basedir . "/$database.sql";
 	$node->command_ok([ 'pg_dump', '-f', $file, '-t', 'a', '-t', 'b', '-t', 'a_id_seq', $node->connstr('postgres') ], "a dump after phase $phase");
 	$node->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');

@@ -75,7 +75,7 @@ my ($renaming) = start_queries($node, 'ALTER FUNCTION shop.f(bigint) RENAME TO b
 # It need not wait if the call has just given up its locks, to try again.
 wait_until_true($node, q{
 	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER FUNCTION%' AND wait_event_type = 'Lock')
-		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'before')}, );
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'before')});
 $session->query_safe('COMMIT');
 $session->quit;
 ok(finish_queries($calling), 'a swap while functions change their names') or diag $calling->{err};
@@ -90,7 +90,7 @@ create($node, q{
 my ($altering) = start_queries($node, 'ALTER PROCEDURE shop.pr() SECURITY INVOKER');
 wait_until_true($node, q{
 	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER PROCEDURE%' AND wait_event_type = 'Lock')
-		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)}, );
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)});
 $session->query_safe('COMMIT');
 $session->quit;
 ok(finish_queries($calling), 'a swap while a procedure is altered') or diag $calling->{err};
@@ -293,7 +293,7 @@ my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
 $importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
 $exporter->query_safe('COMMIT');
 $exporter->quit;
-wait_until_true($node, q{SELECT pg_sleep(1.5) IS NOT NULL}, );
+wait_until_true($node, q{SELECT pg_sleep(1.5) IS NOT NULL});
 is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'who has imported an old snapshot sees all values');
 $importer->query_safe('COMMIT');
 $importer->quit;

@@ -14,7 +14,6 @@ sql($node, q{
 sub begin_backfill
 {
 	my ($share) = @_;
-	my %call;
 
 	sql($node, q{
 		SET client_min_messages = warning;
@@ -24,22 +23,16 @@ sub begin_backfill
 		INSERT INTO t (v, filler) SELECT g, repeat('x', 500) FROM generate_series(1, 1800) g;
 		CALL snowflake_convert_online('t', until => 'prepare');
 		DELETE FROM t WHERE id <= 300});
-	$call{run} = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-d', $node->connstr('postgres'),
-			'-c', "CALL snowflake_convert_online('t', batch_time => '1 ms', work_share => $share)"
-		],
-		'<' => \undef, '>' => \$call{out}, '2>' => \$call{err});
-	wait_until_true($node, 'SELECT count(snowflake_new_id) > 0 FROM t', );
-	return \%call;
+	my $call = start_converting($node, 'postgres', "'t', batch_time => '1 ms', work_share => $share");
+	wait_until_true($node, 'SELECT count(snowflake_new_id) > 0 FROM t');
+	return $call;
 }
 
 sub finish_backfill
 {
 	my ($call, $name, $rows) = @_;
 
-	eval { $call->{run}->finish };
-	unlike($call->{err}, qr/ERROR/, "$name: the conversion completes") or diag($call->{err});
+	unlike(finish_converting($call), qr/ERROR/, "$name: the conversion completes") or diag($call->{err});
 	is(sql($node, 'SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <> v), pg_typeof(max(id)) FROM t'),
 		"$rows|$rows|0|bigint", "$name: no row is missing or wrong");
 	is(nothing_is_left($node, 'postgres'), '', "$name: nothing is left");

@@ -74,7 +74,7 @@ sub convert_while_streaming
 	$writers->{run}->signal('TERM');
 	eval { $writers->{run}->finish };
 	# Their last transactions may still be running.
-	wait_until_true($publisher, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}, );
+	wait_until_true($publisher, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'});
 	unlike($writers->{err}, qr/ERROR/, "$name: the clients of the publisher see no error") or diag($writers->{err});
 	$publisher->wait_for_catchup('s');
 	my @contents = map { sql($_, q{

@@ -5,13 +5,8 @@
 use SnowflakeTest;
 
 my $each = 20000;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nrestart_after_crash = on");
-start_with_clock($node);
+my $node = new_server_with_clock('main', 'restart_after_crash = on');
 sql($node, q{
-	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys;
 	CREATE TABLE o (id bytea, life int, backend int);
 	CREATE TABLE numbers AS SELECT generate_series(1, 200000) AS n});
 

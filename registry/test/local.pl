@@ -222,15 +222,9 @@ $server->stop;
 
 # The worker waits until a standby has a grant that this had before it was synchronous.
 # There is no WAL, or time, that makes it report that.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', join("\n",
-	"shared_preload_libraries = 'snowflake'", 'synchronous_commit = local',
-	'wal_sender_timeout = 0', 'wal_receiver_timeout = 0',
-	'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off', ''));
-$primary->start;
+my $primary = new_primary('primary', 'synchronous_commit = local', 'wal_sender_timeout = 0', 'wal_receiver_timeout = 0',
+	'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off');
 sql($primary, q{
-	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 100, grant_time => '100 d', reach => '300 d', new => true)});
 $primary->backup('backup');

@@ -98,7 +98,7 @@ $registry->start;
 my $altering = $a->background_psql('postgres', on_error_die => 1);
 $altering->query_safe('BEGIN; ALTER SEQUENCE l_id_seq CACHE 1');
 my @truncate = start_queries($a, 'TRUNCATE l RESTART IDENTITY');
-wait_until_true($a, q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}, );
+wait_until_true($a, q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted});
 $altering->query_safe('ROLLBACK');
 $altering->quit;
 finish_queries(@truncate);

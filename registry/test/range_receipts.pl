@@ -2,15 +2,7 @@
 # number is used, a promoted standby has it, and without room for it no number is. What a
 # server reports, when the registry asks, comes from memory and from all of its databases.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,a,closed}'::text[]) d");

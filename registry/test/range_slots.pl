@@ -2,16 +2,7 @@
 # another sequence, one role cannot keep others out, and sequences of one name use the same
 # numbers.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time sleep);
 
 my $slots = 20;
 my $grant_time = 8;

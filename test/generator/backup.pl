@@ -3,14 +3,8 @@
 
 use SnowflakeTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(has_archiving => 1, allows_streaming => 1);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'");
-$node->start;
-sql($node, q{
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+my $node = new_server('main', { has_archiving => 1, allows_streaming => 1 });
+sql($node, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 
 # The backup is taken under load, which continues after it.
 my @clients = start_clients($node, 4);
@@ -37,7 +31,7 @@ sub restored_goes_on
 		  . "recovery_target_action = promote\n$conf");
 	set_clock($restored, -$back);
 	start_with_clock($restored);
-	wait_until_true($restored, 'SELECT NOT pg_is_in_recovery()',);
+	wait_until_true($restored, 'SELECT NOT pg_is_in_recovery()');
 
 	my $ledger = new_ledger();
 	my $stored = stored_ids($restored);

@@ -6,13 +6,9 @@
 use SnowflakeTest;
 
 my $rows = 5000;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\nautovacuum = off\nlog_disconnections = on");
-$node->start;
+my $node = new_server('main', { allows_streaming => 'logical' },
+	'snowflake.worker_id = 1', 'autovacuum = off', 'log_disconnections = on');
 sql($node, q{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE plain (id bigserial PRIMARY KEY, v int);
 	CREATE TABLE given (v int);
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), v int)});

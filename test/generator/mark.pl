@@ -2,29 +2,10 @@
 
 use SnowflakeTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		"shared_preload_libraries = 'snowflake'",
-		'snowflake.worker_id = 9',
-		'autovacuum = off',
-		'checkpoint_timeout = 1h',
-		'bgwriter_delay = 10s',
-		'wal_writer_delay = 10s',
-		''));
-$node->start;
-sql($node, 'CREATE EXTENSION snowflake');
+my $node = new_server('main', 'snowflake.worker_id = 9', 'autovacuum = off',
+	'checkpoint_timeout = 1h', 'bgwriter_delay = 10s', 'wal_writer_delay = 10s');
 
-sub next_id
-{
-	return sql($node, 'SELECT snowflake_nextval()');
-}
-
-sub set_and_restart
-{
-	restart_with($node, @_);
-}
+sub next_id { return sql($node, 'SELECT snowflake_nextval()'); }
 
 # IDs are below the mark, and the mark can be read by a person.
 is(mark_of($node), 0, 'no mark before the first ID');
@@ -168,14 +149,14 @@ foreach my $conf (
 	],
 	['snowflake.datacenter_id = 0'])
 {
-	set_and_restart(@$conf);
+	restart_with($node, @$conf);
 	my $next = next_id();
 	cmp_ok($next, '>', $id, "IDs increase after a restart with @$conf");
 	$id = $next;
 }
 
 # A scheme by which the mark seems to be years old
-set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+restart_with($node, "snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or "snowflake\.scheme" was changed, call snowflake_accept_clock/s,
 	'an epoch that is years earlier must be confirmed');
@@ -188,7 +169,7 @@ $id = $jumped;
 foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
 	'epoch=2015-01-01,timestamp=41,worker=9,sequence=12')
 {
-	set_and_restart("snowflake.scheme = '$scheme'");
+	restart_with($node, "snowflake.scheme = '$scheme'");
 	my $error = sql_error($node, 'SELECT snowflake_nextval()');
 	like(
 		$error,
@@ -201,7 +182,7 @@ foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
 # The mark stays readable where it is wider than the scheme.
 sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/DETAIL:  The mark is \d{18,19} \(/, 'a mark that is wider than the scheme is shown');
-set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+restart_with($node, "snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 cmp_ok(next_id(), '>', $id, 'IDs increase again with the old scheme');
 
 # snowflake_set_mark
@@ -212,7 +193,7 @@ sql_fails($node, 'SET ROLE regress_alice; SELECT snowflake_set_mark(1, force => 
 sql($node, 'GRANT EXECUTE ON FUNCTION snowflake_set_mark TO regress_bob');
 sql_fails($node, 'SELECT snowflake_set_mark(-1)',
 	qr/ERROR:  22003: snowflake ID -1 is negative/, 'snowflake_set_mark() refuses a negative mark');
-set_and_restart(
+restart_with($node, 
 	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
 	'snowflake.worker_id = 0');
 sql_fails($node, 'SELECT snowflake_set_mark(9007199254740992, force => true)',
@@ -291,7 +272,7 @@ ok(next_id(), 'a mark that is years ahead can be lowered');
 
 # A wait after a crash is no fault of the clock, however small
 # max_clock_backward is.
-set_and_restart(
+restart_with($node, 
 	'snowflake.reserve_time = 3s',
 	'snowflake.clock_backward = wait',
 	'snowflake.max_clock_backward = 0');
@@ -301,7 +282,7 @@ $node->start;
 cmp_ok(next_id(), '>', $id, 'the first call after a crash waits for the remainder of the reserve');
 
 # Nor are ticks that are longer than that.
-set_and_restart(
+restart_with($node, 
 	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
 	'snowflake.reserve_time = 10ms');
 sql($node, 'SELECT snowflake_set_mark(0, force => true)');
@@ -311,7 +292,7 @@ cmp_ok(next_id(), '>', $id, 'the first call after a restart waits for the end of
 
 # A disk that needs ten times reserve_time for each flush is slow, but IDs are
 # made: commit_delay makes it so.
-set_and_restart(
+restart_with($node, 
 	"snowflake.scheme = 'shardingsphere,epoch=2015-01-01'",
 	'fsync = on',
 	'commit_siblings = 0',
@@ -322,7 +303,7 @@ ok( $node->psql(
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval() FROM generate_series(1, 10000)"
 	) == 0,
 	'IDs are generated although flushes take longer than the reserve');
-set_and_restart('commit_delay = 0');
+restart_with($node, 'commit_delay = 0');
 
 # No replication origin is free
 my $places =
@@ -339,7 +320,7 @@ sql($node, q{
 	SELECT pg_replication_origin_create('other');
 	SELECT pg_replication_origin_advance('other', '0/1')});
 $offset = -s $node->logfile;
-set_and_restart("shared_preload_libraries = 'snowflake'\nlog_min_messages = debug1");
+restart_with($node, "shared_preload_libraries = 'snowflake'\nlog_min_messages = debug1");
 my $exited = qr/background worker "snowflake startup" \(PID \d+\) exited with exit code (\d+)/;
 $node->wait_for_log($exited, $offset);
 my $log = slurp_file($node->logfile, $offset);
@@ -362,11 +343,11 @@ sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  53400/, 'without a free replication origin the second call fails, too');
 is(sql($node, 'SELECT mark_errors, clock_errors FROM snowflake_stat'), '2|0', 'snowflake_stat counts these calls');
 sql($node, q{SELECT pg_replication_origin_drop('other')});
-set_and_restart("$places = 0");
+restart_with($node, "$places = 0");
 sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/DETAIL:  "$places" is 0, so the server has no replication origins\./,
 	'the detail of a server that may have no replication origins does not say that they are in use');
-set_and_restart("$places = 2");
+restart_with($node, "$places = 2");
 ok(next_id(), 'with a free replication origin calls succeed');
 $node->stop;
 

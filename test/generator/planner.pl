@@ -7,13 +7,8 @@ use SnowflakeTest;
 my $days = 100;
 my $shifted = 'shardingsphere,epoch=2016-10-31';
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\ntimezone = 'UTC'\njit = off");
-$node->start;
+my $node = new_primary('main', "timezone = 'UTC'", 'jit = off');
 sql($node, qq{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE m (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
 	DO \$\$
 	BEGIN

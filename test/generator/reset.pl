@@ -40,7 +40,7 @@ cmp_ok(next_id(), '>=', $ahead, 'a raised mark survives a crash');
 # because no standby confirms the reserve
 restart_with($node, "snowflake.reserve_time = '4s'\nsynchronous_standby_names = 'nobody'\nwal_level = replica\nmax_wal_senders = 1");
 $mark = mark_of($node);
-wait_until_true($node, "SELECT snowflake_lower_bound(clock_timestamp()) > $mark", );
+wait_until_true($node, "SELECT snowflake_lower_bound(clock_timestamp()) > $mark");
 sql_fails($node, "SET statement_timeout = '1s'; SELECT snowflake_nextval()",
 	qr/ERROR:  57014: .*\n.*CONTEXT:  while waiting for synchronous standbys/, 'a call waits for a standby after the mark was raised');
 my $inside = mark_of($node) - (1000 << 22);

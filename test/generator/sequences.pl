@@ -5,12 +5,7 @@
 use Page;
 use SnowflakeTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
-$node->start;
-sql($node, 'CREATE EXTENSION snowflake');
+my $node = new_server('main', { allows_streaming => 'logical' }, 'snowflake.worker_id = 1');
 my $ID = '> 1e17';
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
 

@@ -4,7 +4,6 @@
 use SnowflakeTest;
 
 my $functions = q{
-	CREATE EXTENSION snowflake;
 	-- the milliseconds and 12 bits that follow the version
 	CREATE FUNCTION first_bits(u uuid) RETURNS bigint IMMUTABLE LANGUAGE sql AS $$
 		SELECT ('x' || substr(replace(u::text, '-', ''), 1, 12) || substr(u::text, 16, 3))::bit(60)::bigint
@@ -17,11 +16,7 @@ my $functions = q{
 
 # Whoever asks after another one has received gets a greater one, whichever
 # backend that was.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nrestart_after_crash = on");
-start_with_clock($node);
+my $node = new_server('main', { allows_streaming => 1, with_clock => 1 }, 'restart_after_crash = on');
 sql($node, $functions . q{;
 	CREATE TABLE calls (backend int, asked timestamptz, u uuid, received timestamptz);
 	CREATE TABLE t (id uuid PRIMARY KEY DEFAULT uuid_v7())});

@@ -10,16 +10,12 @@ if (`pg_config --version` =~ /^PostgreSQL 1[56]/)
 }
 
 my $page = Page->claim('docs/standbys.md', 'pg_createsubscriber');
-my $a = PostgreSQL::Test::Cluster->new('a');
-$a->init(allows_streaming => 'logical');
-$a->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$a->start;
+my $a = new_server('a', { allows_streaming => 'logical' });
 
 # By ALTER SYSTEM, so that the copy gets it in the worst way.
 sql($a, 'ALTER SYSTEM SET snowflake.worker_id = 1');
 $a->restart;
 sql($a, q{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO t SELECT FROM generate_series(1, 1000)});
 $a->backup('backup');
@@ -70,7 +66,7 @@ is(scalar(grep { $_ <= $mark } map { @$_ } @lists[ 2, 3 ]), 0, 'IDs of the new s
 foreach my $from ($a, $b)
 {
 	my $lsn = $from->lsn('write');
-	wait_until_true($from, "SELECT count(*) = 1 AND bool_and(replay_lsn >= '$lsn') FROM pg_stat_replication", );
+	wait_until_true($from, "SELECT count(*) = 1 AND bool_and(replay_lsn >= '$lsn') FROM pg_stat_replication");
 }
 my $sums = 'SELECT count(*), sum(hashint8(id)), count(DISTINCT (snowflake_parse(id)).worker_id) FROM t';
 my $of_a = sql($a, $sums);

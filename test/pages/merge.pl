@@ -10,13 +10,8 @@ my $schema = q{
 my %server;
 foreach my $worker (1 .. 3)
 {
-	my $node = PostgreSQL::Test::Cluster->new("server$worker");
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = $worker");
-	$node->start;
-	sql($node, "CREATE EXTENSION snowflake; $schema");
-	$server{$worker} = $node;
+	$server{$worker} = new_server("server$worker", { allows_streaming => 'logical' }, "snowflake.worker_id = $worker");
+	sql($server{$worker}, $schema);
 }
 
 my $merged = $server{3};

@@ -7,13 +7,9 @@ use SnowflakeTest;
 
 my $page = Page->section('docs/backups.md', 'Backups');
 my $a = new_server('a', 'wal_level = logical', 'max_wal_senders = 4', 'snowflake.worker_id = 3');
-my $b = PostgreSQL::Test::Cluster->new('b');
-$b->init(allows_streaming => 1);
-$b->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nwal_retrieve_retry_interval = 100ms");
-$b->start;
+my $b = new_primary('b', 'wal_retrieve_retry_interval = 100ms');
 sql($b, 'ALTER SYSTEM SET snowflake.worker_id = 1');
 $b->restart;
-sql($b, 'CREATE EXTENSION snowflake');
 sql($_, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_nextval())}) foreach $a, $b;

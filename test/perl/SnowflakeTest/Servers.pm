@@ -20,34 +20,12 @@ our @EXPORT = qw(
   create_ms setting conninfo_user change_setting synchronize_sequences start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
-# A server with the extension in database postgres, and that of the test's folder;
-# the rest of the arguments are lines of its configuration.
+# A server with the extension in database postgres, and that of the test's folder; the rest of
+# the arguments are lines of its configuration, after parameters of init() if there are any.
 sub new_server
 {
-	my ($name, @conf) = @_;
-
-	return create_server($name, {}, @conf);
-}
-
-# The same for one that has the clock of set_clock.
-sub new_server_with_clock
-{
-	my ($name, @conf) = @_;
-
-	return create_server($name, { with_clock => 1 }, @conf);
-}
-
-# The same for a server that gets standbys.
-sub new_primary
-{
-	my ($name, @conf) = @_;
-
-	return create_server($name, { allows_streaming => 1 }, @conf);
-}
-
-sub create_server
-{
-	my ($name, $options, @conf) = @_;
+	my ($name, @arguments) = @_;
+	my ($options, @conf) = (ref $arguments[0] ? () : {}, @arguments);
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(%$options);
@@ -67,6 +45,12 @@ sub create_server
 	sql($node, "CREATE EXTENSION snowflake_$1") if $FindBin::RealBin =~ m{/(convert|keys)/test$};
 	return $node;
 }
+
+# The same for one that has the clock of set_clock.
+sub new_server_with_clock { return new_server($_[0], { with_clock => 1 }, @_[ 1 .. $#_ ]); }
+
+# The same for a server that gets standbys.
+sub new_primary { return new_server($_[0], { allows_streaming => 1 }, @_[ 1 .. $#_ ]); }
 
 # A standby of a server, with lines of its configuration.
 sub new_standby
@@ -165,8 +149,8 @@ sub sql
 	return $node->safe_psql('postgres', $sql, %params);
 }
 
-# A query is true, soon: a test with a label; or a condition of the test, of which why says
-# that it is not met.
+# A query is true, soon: a test with a label; or what the test needs, and why says that it is
+# not so.
 sub becomes_true
 {
 	my ($node, $query, $label) = @_;
@@ -179,7 +163,7 @@ sub wait_until_true
 {
 	my ($node, $query, $why) = @_;
 
-	$node->poll_query_until('postgres', $query) or croak($why);
+	$node->poll_query_until('postgres', $query) or croak($why // 'waited in vain');
 	return;
 }
 
