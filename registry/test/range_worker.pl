@@ -106,9 +106,9 @@ foreach (1 .. 3)
 }
 set_timeout($a, '1min');
 wait_until('servers have asked for floors', sub { asked_for_floors() > $times_asked });
-$times_asked = asked_for_floors();
-wait_until('servers have looked for floors, after a while', sub { sleep 8; looked() == 2 });
-cmp_ok(asked_for_floors() - $times_asked, '<=', 6, 'servers look each second whether there are floors, but rarely ask for them');
+my $begun;
+wait_until('servers have looked for floors, after a while', sub { ($begun, $times_asked) = (time, asked_for_floors()); sleep 8; looked() == 2 });
+cmp_ok(asked_for_floors() - $times_asked, '<=', 6 + (time - $begun) / 10, 'servers look each second whether there are floors, but rarely ask for them');
 
 # The registry is down: what is held is used; then it is back.
 sub set_timeout
