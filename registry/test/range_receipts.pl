@@ -135,7 +135,9 @@ like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no 
 sql($standby, "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
 $standby->safe_psql('a', q{ROLLBACK PREPARED 'locks'});
 
-# A server that has told its registry of a floor tells another one, too.
+# A server that has told its registry of a floor tells another one, too.  That grants it nothing
+# while it cannot read a table.
+$standby->safe_psql('a', 'DROP TABLE mallory.endless');
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
 sql($standby, "SELECT setval('s', 20000)");
