@@ -143,7 +143,9 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 }
 
 /*
- * What find_default() and set_default() do, as statements.
+ * What find_default() and set_default() do, as statements.  All arguments have types, as
+ * those of each statement that is shown or executed, because another role might have
+ * created a function for texts, which would be called instead.
  */
 char *
 snowflake_online_default_statement(const SnowflakeOnline *online)
@@ -155,14 +157,14 @@ snowflake_online_default_statement(const SnowflakeOnline *online)
 	initStringInfo(&statement);
 	if (drop != NULL)
 		appendStringInfo(&statement, "%s;\n", drop);
-	appendStringInfo(&statement, "SELECT %s.snowflake_convert(%s, %s",
+	appendStringInfo(&statement, "SELECT %s.snowflake_convert(%s::regclass, %s::name",
 					 quote_identifier(get_namespace_name(online->namespace)),
 					 quote_literal_cstr(key->table),
 					 quote_literal_cstr(key->column));
 	if (OidIsValid(online->generator))
-		appendStringInfo(&statement, ", generator => '%u'", online->generator);
+		appendStringInfo(&statement, ", generator => '%u'::regprocedure", online->generator);
 	if (online->blank.kind != SNOWFLAKE_CONVERT_GENERATOR)
-		appendStringInfo(&statement, ", kind => %s",
+		appendStringInfo(&statement, ", kind => %s::text",
 						 quote_literal_cstr(snowflake_convert_kind_name(online->blank.kind)));
 	appendStringInfoChar(&statement, ')');
 	return statement.data;
@@ -541,7 +543,8 @@ report_left_tables(const SnowflakeOnline *online)
 
 		ereport(NOTICE,
 				(errmsg("table %s has the trigger of a conversion that is not complete", table),
-				 errhint("If it is left from this one, because a foreign key or its column was dropped, call snowflake_convert_undo(%s).",
+				 errhint("If it is left from this one, because a foreign key or its column was dropped, run SELECT %s.snowflake_convert_undo(%s::regclass).",
+						 quote_identifier(get_namespace_name(online->namespace)),
 						 quote_literal_cstr(table))));
 	}
 }

@@ -126,7 +126,7 @@ like(run_in($node, 'postgres', $call), qr/foreign key|constraint snowflake_new_o
 run_in($node, 'postgres', 'ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
 my $said = run_in($node, 'postgres', $call);
 unlike($said, qr/ERROR/, 'a table is converted without its foreign keys');
-like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is not complete\nHINT:  .*call snowflake_convert_undo\('shop\.o'\)\./, 'the table that is left is named');
+like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is not complete\nHINT:  .*run SELECT public\.snowflake_convert_undo\('shop\.o'::regclass\)\./, 'the table that is left is named');
 run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.o')});
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
@@ -138,7 +138,7 @@ run_in($node, 'postgres', "$quoted, until => 'foreign keys')", q{SELECT snowflak
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of a conversion in a schema whose name needs quotes');
 run_in($node, 'postgres', "$quoted, until => 'foreign keys')", 'ALTER TABLE "My shop".o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey,'
 	  . ' DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
-like(run_in($node, 'postgres', "$quoted)"), qr/call snowflake_convert_undo\('"My shop"\.o'\)\./, 'a table that is left is named with quotes');
+like(run_in($node, 'postgres', "$quoted)"), qr/run SELECT public\.snowflake_convert_undo\('"My shop"\.o'::regclass\)\./, 'a table that is left is named with quotes');
 run_in($node, 'postgres', q{SELECT snowflake_convert_undo('"My shop".o')}, 'ALTER SCHEMA "My shop" RENAME TO shop');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 

@@ -152,6 +152,29 @@ foreach my $object ('CREATE TABLE theirs.other (a int); CREATE VIEW v AS SELECT 
 }
 sql($node, 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
 
+# A function of the extensions is not mistaken for one of another role: whoever may create functions
+# beside them has one for texts of each.
+create_table('CREATE TABLE o (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, t int REFERENCES t);');
+$node->safe_psql(
+	'postgres', q{
+	GRANT CREATE ON SCHEMA public TO regress_mallory;
+	SET ROLE regress_mallory;
+	SELECT DISTINCT format('CREATE %s %s.%I(%s) %sLANGUAGE plpgsql AS %L', CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END,
+		p.pronamespace::regnamespace, p.proname, first || repeat(', text', n - 1),
+		CASE WHEN p.prokind <> 'p' THEN 'RETURNS text ' END, 'BEGIN RAISE WARNING ''runs as %'', current_user; END')
+	FROM pg_proc p JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')
+		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname IN ('snowflake', 'snowflake_convert'),
+		generate_series(1, p.pronargs) n, unnest(ARRAY['text', 'regclass', 'regclass[]']) first
+	WHERE p.proname ~ 'convert|_kind|_ranges'
+	AND ARRAY[first]::regtype[] || array_fill('text'::regtype, ARRAY[n - 1]) <> (p.proargtypes::oid[]::regtype[])[0:n - 1] \gexec});
+my $by_hand = q{SELECT statement FROM snowflake_convert_plan('t'::regclass, NULL::name, false) WHERE state <> 'done' AND phase %s 'default' \gexec};
+unlike(sql_error($node, "BEGIN; SELECT snowflake_convert('$_'::regclass); ROLLBACK"), qr/runs as|ERROR/, "no function of another role is called for $_") foreach qw(t o);
+unlike(sql_error($node, "CALL snowflake_convert_online('o'::regclass)"), qr/runs as|ERROR/, '... nor while it is in use');
+unlike(sql_error($node, join("\n", map { sprintf($by_hand, $_) } '<>', '=')), qr/runs as|ERROR/, '... nor by the statements of a plan');
+is($node->safe_psql('postgres', q{SELECT string_agg(attrelid::regclass || '.' || attname, ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
+	WHERE attrelid IN ('o'::regclass, 't'::regclass) AND attname IN ('id', 't') AND atttypid = 'bigint'::regtype}), 'o.id o.t t.id', '... and the columns are bigint');
+$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE o; DROP OWNED BY regress_mallory');
+
 # Meanwhile, nobody waits who creates something else.
 create_table($check, $view, $index);
 my $converter = $node->background_psql('postgres');

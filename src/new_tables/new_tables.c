@@ -193,9 +193,9 @@ make_hint(const RangeVar *table, const ColumnDef * column, const Constraint *ide
 
 	values = quote_qualified_identifier(table->schemaname, values);
 	return psprintf("CREATE SEQUENCE %4$s AS %3$s; "
-					"ALTER TABLE %1$s ADD COLUMN %2$s %3$s NOT NULL DEFAULT nextval(%5$s); "
+					"ALTER TABLE %1$s ADD COLUMN %2$s %3$s NOT NULL DEFAULT pg_catalog.nextval(%5$s); "
 					"ALTER TABLE %1$s ALTER COLUMN %2$s DROP DEFAULT, ALTER COLUMN %2$s ADD GENERATED %6$s AS IDENTITY; "
-					"SELECT setval(pg_get_serial_sequence(%7$s, %8$s), max(%2$s)) FROM %1$s; "
+					"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%7$s, %8$s), pg_catalog.max(%2$s)) FROM %1$s; "
 					"DROP SEQUENCE %4$s;",
 					name, column_name, type, values, quote_literal_cstr(values),
 					identity->generated_when == ATTRIBUTE_IDENTITY_ALWAYS ? "ALWAYS" : "BY DEFAULT",

@@ -647,7 +647,7 @@ check_not_reserved(const Sequence *sequence, int64 value)
 			 errmsg("setval() cannot reserve values of sequence \"%s\"",
 					get_rel_name(sequence->relid)),
 			 errdetail("The value is above currval() of this session, and no key of a row. Others use the values between."),
-			 errhint("To get n values, use SELECT nextval(%s) FROM generate_series(1, n), or INCREMENT BY n for good. To continue above values without rows, call setval() in another session.",
+			 errhint("To get n values, use SELECT nextval(%s::regclass) FROM generate_series(1, n), or INCREMENT BY n for good. To continue above values without rows, call setval() in another session.",
 					 sequence_literal(sequence->relid))));
 }
 
@@ -693,7 +693,7 @@ warn_exhausted(Oid relid, int64 value)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("local sequence \"%s\" is exhausted", get_rel_name(relid)),
 			 errdetail("It was set to its MAXVALUE, where snowflake and range sequences always are."),
-			 errhint("If it is a copy of one, call snowflake_set_sequence_kind(%s, kind), or snowflake_convert_schema() for a schema.",
+			 errhint("If it is a copy of one, call snowflake_set_sequence_kind(%s::regclass, kind), or snowflake_convert_schema() for a schema.",
 					 sequence_literal(relid))));
 }
 

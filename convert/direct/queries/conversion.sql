@@ -35,9 +35,10 @@ FROM idle_sequence
 -- statement.
 -- snippet: widening(hint)
 CASE WHEN $schema <> 0 THEN {hint}
-  WHEN $online THEN format('To widen it while it is in use, run CALL snowflake_convert_online(%L, '
-    '%L, until => ''swap'') first, and then DROP TRIGGER "~snowflake_swapped" ON %s.',
-    relid::regclass, attname, relid::regclass)
+  WHEN $online THEN format('To widen it while it is in use, run CALL '
+    '%s.snowflake_convert_online(%L::regclass, %L::name, until => ''swap''::text) first, and then '
+    'DROP TRIGGER "~snowflake_swapped" ON %2$s.', (SELECT extnamespace::regnamespace
+      FROM pg_extension WHERE extname = 'snowflake_convert'), relid::regclass, attname)
   ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
     attname) END
 

@@ -159,7 +159,7 @@ FROM unnest($sequences) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid
 -- of the keys.  Those of partitions are among the rows of their table.
 -- cte: fed(sequence, least, base, keys)
 SELECT f.sequence, min(i.greatest_value), (array_agg(i.base ORDER BY i.greatest_value))[1],
-  string_agg(format('SELECT max(%I)::bigint FROM %s.%I', a.attname,
+  string_agg(format('SELECT pg_catalog.max(%I)::bigint FROM %s.%I', a.attname,
     r.relnamespace::regnamespace, r.relname), ' UNION ALL '
     ORDER BY r.relnamespace::regnamespace::text, r.relname, a.attname)
 FROM changing c JOIN feeding f ON f.sequence = c.seqrelid

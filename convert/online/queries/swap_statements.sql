@@ -96,7 +96,8 @@ WHERE mine.expression IS DISTINCT FROM p.expression
 -- as by ALTER COLUMN ... TYPE
 SELECT 23, 0, oid, n, CASE n
   WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
-  ELSE format('SELECT %s(%L, %L, %L)', (SELECT name FROM mover), owned.table, attname, newcolumn)
+  ELSE format('SELECT %s(%L::regclass, %L::name, %L::name)', (SELECT name FROM mover),
+    owned.table, attname, newcolumn)
   END
 FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
 SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
