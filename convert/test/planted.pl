@@ -83,7 +83,7 @@ allow('a privilege of all roles is an obstacle', 'GRANT CREATE ON SCHEMA shop TO
 allow('the owner of the schema is one', 'ALTER SCHEMA shop OWNER TO regress_mallory', 'ALTER SCHEMA shop OWNER TO regress_owner',
 	'role regress_mallory could .*: ALTER SCHEMA shop OWNER TO regress_owner');
 allow('the owner of the database is one', 'ALTER SCHEMA shop OWNER TO pg_database_owner; GRANT USAGE ON SCHEMA shop TO regress_owner; ALTER DATABASE postgres OWNER TO regress_mallory',
-	'ALTER DATABASE postgres OWNER TO regress_owner', 'role pg_database_owner could .*: ALTER SCHEMA shop OWNER TO regress_owner');
+	'ALTER DATABASE postgres OWNER TO regress_owner', 'role regress_mallory could .*: ALTER SCHEMA shop OWNER TO regress_owner');
 sql($node, 'ALTER DATABASE postgres OWNER TO postgres; ALTER SCHEMA shop OWNER TO postgres; GRANT USAGE ON SCHEMA shop TO regress_owner');
 allow('who is no member of the owner is one', 'GRANT CREATE ON SCHEMA shop TO regress_mallory', 'GRANT regress_owner TO regress_mallory', $revoke);
 sql($node, 'REVOKE regress_owner FROM regress_mallory; ALTER ROLE regress_mallory NOINHERIT');
@@ -95,6 +95,16 @@ SKIP:
 		'GRANT regress_owner TO regress_mallory WITH SET TRUE', $revoke);
 }
 sql($node, 'REVOKE regress_owner FROM regress_mallory');
+
+# A view names tables of its schema, of which the owner is that of the database.  Whoever can grant
+# himself the role that owns the tables, as the role of a provider's customer, is trusted.
+create_table('CREATE VIEW v AS SELECT id FROM t;');
+sql($node, 'GRANT USAGE, CREATE ON SCHEMA public TO regress_owner; ALTER DATABASE postgres OWNER TO regress_mallory');
+my $public = 'role regress_mallory could have its code called for rule _RETURN on view .*v: ALTER SCHEMA public OWNER TO regress_owner';
+allow('the owner of the database is one for a view in "public"', 'SELECT', 'ALTER SCHEMA public OWNER TO regress_owner', $public);
+allow('... but not who can grant himself the role of the tables', 'ALTER SCHEMA public OWNER TO pg_database_owner; GRANT CREATE ON SCHEMA public TO regress_owner',
+	$node->pg_version < 16 ? 'ALTER ROLE regress_mallory CREATEROLE' : 'GRANT regress_owner TO regress_mallory WITH ADMIN TRUE, INHERIT FALSE, SET FALSE', $public);
+sql($node, 'ALTER DATABASE postgres OWNER TO postgres; REVOKE regress_owner FROM regress_mallory; ALTER ROLE regress_mallory NOCREATEROLE');
 
 # Only the server's own functions are called: nothing is asked.
 create_table('CREATE VIEW v AS SELECT id, upper(v::text) FROM t; ALTER TABLE t ADD CHECK (abs(id) >= 0); CREATE INDEX ON t (abs(id))');
@@ -171,9 +181,9 @@ my $by_hand = q{SELECT statement FROM snowflake_convert_plan('t'::regclass, NULL
 unlike(sql_error($node, "BEGIN; SELECT snowflake_convert('$_'::regclass); ROLLBACK"), qr/runs as|ERROR/, "no function of another role is called for $_") foreach qw(t o);
 unlike(sql_error($node, "CALL snowflake_convert_online('o'::regclass)"), qr/runs as|ERROR/, '... nor while it is in use');
 unlike(sql_error($node, join("\n", map { sprintf($by_hand, $_) } '<>', '=')), qr/runs as|ERROR/, '... nor by the statements of a plan');
-is($node->safe_psql('postgres', q{SELECT string_agg(attrelid::regclass || '.' || attname, ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
+is(sql($node, q{SELECT string_agg(attrelid::regclass || '.' || attname, ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
 	WHERE attrelid IN ('o'::regclass, 't'::regclass) AND attname IN ('id', 't') AND atttypid = 'bigint'::regtype}), 'o.id o.t t.id', '... and the columns are bigint');
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE o; DROP OWNED BY regress_mallory');
+sql($node, 'SET client_min_messages = warning; DROP TABLE o; DROP OWNED BY regress_mallory');
 
 # Meanwhile, nobody waits who creates something else.
 create_table($check, $view, $index);

@@ -183,18 +183,23 @@ unnest({f}.types) WITH ORDINALITY u(old, n)
   CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
     OR {takes_bigint(u.old)}) i(is_number)
 
--- May a role become another one?  A membership may have neither right since 16.
+-- May a role become another one?  A membership may have neither right since 16, but who may grant
+-- it has it if he wants to.  Before, that was anybody with CREATEROLE, but to superusers.
 -- snippet: can_become(role, other)
-pg_has_role({role}, {other},
-  CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET' END)
+CASE WHEN current_setting('server_version_num')::int < 160000
+  THEN pg_has_role({role}, {other}, 'MEMBER')
+    OR EXISTS (SELECT FROM pg_roles grantor, pg_roles granted
+               WHERE (grantor.oid, granted.oid) = ({role}, {other})
+               AND grantor.rolcreaterole AND NOT granted.rolsuper)
+  ELSE pg_has_role({role}, {other}, 'USAGE, SET, MEMBER WITH ADMIN OPTION') END
 
 -- Roles that cannot become the owner of the tables, whose code must not get its rights; and PUBLIC,
--- if there are any.
+-- if there are any.  pg_database_owner is the owner of the database.
 -- cte: untrusted(oid, who, name)
-SELECT r.oid, format('role %I', r.rolname), quote_ident(r.rolname)
-FROM owner CROSS JOIN pg_database b JOIN pg_roles r ON NOT {can_become(
-  CASE r.rolname WHEN 'pg_database_owner' THEN b.datdba ELSE r.oid END, owner.oid)}
-WHERE b.datname = current_database()
+SELECT r.oid, format('role %I', e.rolname), quote_ident(r.rolname)
+FROM owner CROSS JOIN pg_database b CROSS JOIN pg_roles r
+  JOIN pg_roles e ON e.oid = CASE r.rolname WHEN 'pg_database_owner' THEN b.datdba ELSE r.oid END
+WHERE b.datname = current_database() AND NOT {can_become(e.oid, owner.oid)}
 UNION ALL
 SELECT 0, 'PUBLIC', 'PUBLIC' FROM owner
 WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid >= 16384 AND NOT {can_become(r.oid, owner.oid)})
