@@ -83,6 +83,46 @@ execute_step(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * A step that was read before, as it is now, or NULL if it is not to be done any more.
+ */
+static const SnowflakeOnlineStep *
+read_step(const SnowflakeConversion *conversion, const SnowflakeOnlineStep *step)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_online_list_steps(conversion))
+	{
+		const SnowflakeOnlineStep *now = lfirst(cell);
+
+		if (now->kind == step->kind && now->phase == step->phase &&
+			now->relid == step->relid && now->object == step->object)
+			return now->done ? NULL : now;
+	}
+	return NULL;
+}
+
+/*
+ * SnowflakeOnlineWork: is the step still as it was read?  A partition that was detached
+ * meanwhile has the columns, without the trigger.  The table is locked against changes,
+ * but not against clients.
+ */
+static void
+check_table(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeOnlineStep *step = argument;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
+	const SnowflakeOnlineStep *now;
+	List	   *obstacles = NIL;
+
+	snowflake_convert_find_targets(conversion);
+	now = read_step(conversion, step);
+	if (now == NULL || strcmp(now->statement, step->statement) != 0)
+		snowflake_convert_give_way("a table was changed");
+	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
+	snowflake_convert_report_obstacles(conversion, obstacles);
+}
+
+/*
  * SnowflakeOnlineWork: create new columns, with the privileges that the old ones have.
  * Rows that are stored elsewhere, by the row type, would not have them.
  */
@@ -302,8 +342,10 @@ run_locking(SnowflakeOnline *online, Progress *progress)
 											   AccessExclusiveLock : ShareRowExclusiveLock,
 											   create_foreign_key, step);
 		case SNOWFLAKE_STEP_PREPARE:
-			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
-											   prepare_table, step);
+			return snowflake_online_with_locks(online, relids, ShareUpdateExclusiveLock,
+											   check_table, step) &&
+				snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+											prepare_table, step);
 		default:
 			return find_statement(online, progress) != NULL &&
 				snowflake_online_with_locks(online, relids, AccessExclusiveLock,
@@ -404,26 +446,6 @@ read_pending(Progress *progress)
 	}
 	MemoryContextSwitchTo(old);
 	progress->until = start + (READ_SHARE + 1) * (snowflake_steady_clock() - start);
-}
-
-/*
- * A step that was read in an earlier transaction, as it is now, or NULL if it is not
- * to be done any more.  Only its table is looked at.
- */
-static const SnowflakeOnlineStep *
-read_step(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
-{
-	ListCell   *cell;
-
-	foreach(cell, snowflake_online_list_steps(part))
-	{
-		const SnowflakeOnlineStep *now = lfirst(cell);
-
-		if (now->kind == step->kind && now->phase == step->phase &&
-			now->relid == step->relid && now->object == step->object)
-			return now->done ? NULL : now;
-	}
-	return NULL;
 }
 
 /*

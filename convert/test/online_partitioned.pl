@@ -409,6 +409,26 @@ like($err, qr/the next phase is "indexes"/, 'a partition that is detached while 
 unlike($err, qr/ERROR/, 'and the conversion continues');
 is(sql($node, q{SELECT string_agg(DISTINCT table_name, ',') FROM snowflake_convert_plan('parted', 'id') WHERE state <> 'done' AND phase = 'backfill'}), '', 'the other one is filled');
 
+# One that is detached, and still has a column to convert because of its foreign key
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE kept (id serial PRIMARY KEY);
+	CREATE TABLE keeping (d int, kept int REFERENCES kept) PARTITION BY LIST (d);
+	SELECT format('CREATE TABLE keeping%s PARTITION OF keeping FOR VALUES IN (%1$s)', g) FROM generate_series(1, 2) g \gexec
+	INSERT INTO kept DEFAULT VALUES});
+convert_online($node, 'postgres', "'kept', until => 'prepare'");
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT FROM kept FOR UPDATE');
+my $call = start_converting($node, 'postgres', "'kept'", qr/waiting to/);
+$node->safe_psql('postgres', 'ALTER TABLE keeping DETACH PARTITION keeping2');
+$holder->query_safe('COMMIT');
+$holder->quit;
+like(finish_converting($call),
+	qr/ERROR:  cannot convert .*\nDETAIL:  column snowflake_new_kept of table public\.keeping2 is in the way\n.*\nHINT:  .* attach the table again if it was a partition/s,
+	'a partition that was detached, and still references the key, is an obstacle');
+$node->safe_psql('postgres', 'ALTER TABLE keeping ATTACH PARTITION keeping2 FOR VALUES IN (2)');
+unlike(convert_online($node, 'postgres', "'kept'"), qr/ERROR/, '... until it is attached again');
+
 #
 # Identities: since 17, partitions share that of their table, and before that, one may have its own
 #

@@ -375,8 +375,9 @@ AND NOT EXISTS (SELECT FROM pg_constraint k
                 AND position(format('(%I IS NOT NULL)', newname)
                   IN pg_get_constraintdef(k.oid)) > 0)
 
--- hint: Rename or drop what has a name that the conversion uses. If it is left from a conversion
---   whose trigger was changed, call snowflake_convert_undo().
+-- hint: Rename or drop what has a name that the conversion uses, or attach the table again if it
+--   was a partition. If it is left from a conversion whose trigger was changed, call
+--   snowflake_convert_undo().
 SELECT format('%s is in the way', w.what)
 FROM tab CROSS JOIN LATERAL (
   SELECT format('column %I of table %s', newname, tab.name) FROM col
