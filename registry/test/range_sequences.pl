@@ -365,7 +365,7 @@ take($_, 'block_id_seq', 20) foreach $a, $b;
 foreach my $setval (q{setval('block_id_seq', nextval('block_id_seq') + 299)}, q{setval('block_id_seq', nextval('block_id_seq') + 300, false)})
 {
 	sql_fails($a, "SELECT $setval",
-		qr/0A000: .*setval\(\) cannot reserve values of sequence "block_id_seq".*HINT:  [^\n]*nextval\('block_id_seq'\) FROM generate_series/s, "$setval is refused");
+		qr/0A000: .*setval\(\) cannot reserve values of sequence "block_id_seq".*HINT:  [^\n]*nextval\('block_id_seq'::regclass\) FROM generate_series/s, "$setval is refused");
 }
 cmp_ok(registered('public.block_id_seq', 'floor'), '<', 100, '... and sets no floor');
 is(query($a, q{INSERT INTO block DEFAULT VALUES; INSERT INTO block SELECT g FROM generate_series(1000, 1500) g;
