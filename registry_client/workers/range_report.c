@@ -364,6 +364,7 @@ snowflake_skip_report(const char *why)
 			(errmsg("the registry refuses the report of sequence %s in database \"%s\"",
 					reports[nreported].name, reports[nreported].database),
 			 errdetail_internal("%s", why)));
+	nunread -= reports[nreported].is_unread;
 	reports[nreported] = reports[--nreports];
 }
 
