@@ -79,5 +79,20 @@ foreach my $table (qw(t1 t2))
 	cmp_ok($id, '>', $greatest{$table}, 'before it has read them; then, above these');
 }
 
-$_->stop foreach $server, $registry;
+# One whose memory has no room for all sequences that it uses is moved while it runs.  A session
+# can have numbers of the one that was given up.
+my $small = new_server('small', registry_conf($registry, 'dbname=registry'), "snowflake.server_name = 'small'", 'snowflake.max_range_sequences = 3');
+$small->safe_psql('postgres', qq{CREATE ROLE mallory; CREATE SCHEMA mallory AUTHORIZATION mallory; $by_default CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c;
+	SET ROLE mallory; CREATE SEQUENCE mallory.d});
+$small->safe_psql('postgres', 'SELECT nextval($$' . $_ . '$$)') foreach qw(a b c mallory.d);
+$small->append_conf('postgresql.conf', registry_conf($registry, 'dbname=other'));
+$from = -s $small->logfile;
+$small->reload;
+ok($small->wait_for_log(qr/WARNING:  could not find out which numbers sessions of this server have\n.*reported to the registry/s, $from), 'a server that has given up numbers says that it does not know which ones');
+my $many = q{SELECT count(nextval('mallory.d')) FROM generate_series(1, 1000)};
+like(sql_error($small, $many), qr/waits for this server to report/, 'its report is not complete, so it is granted none by another registry');
+$small->restart;
+wait_until('numbers after a restart', sub { $small->psql('postgres', $many) == 0 });
+
+$_->stop foreach $small, $server, $registry;
 done_testing();

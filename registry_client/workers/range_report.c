@@ -6,7 +6,7 @@
  * A registry that has lost commits, or that this server was not granted numbers by,
  * does not know which numbers are in use here.  Two know that:
  *
- * - shared memory, of all that was granted in this life of it;
+ * - shared memory, of all that was granted in this life of it, but for slots given up;
  * - all databases, by what their sequences would continue above.  A process can read one of
  *	 them, so this one starts another one for each in turn (report_worker.c), which sends
  *	 what it finds through a queue.
@@ -275,6 +275,31 @@ visit_databases(void)
 }
 
 /*
+ * If slots were given up, memory does not know all that was granted in this life of the
+ * server.  Sessions can have numbers of these sequences that no table has.
+ */
+static void
+doubt_reports(void)
+{
+	HASH_SEQ_STATUS status;
+	RangeReport *entry;
+
+	if (!snowflake_have_slots_forgotten())
+		return;
+	hash_seq_init(&status, found);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		entry->is_exact = false;
+		entry->is_unread = true;
+	}
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("could not find out which numbers sessions of this server have"),
+			 errdetail("More range sequences were used than \"snowflake.max_range_sequences\", so the numbers of some were given up."),
+			 errhint("A registry that grants ranges waits until this server is restarted.")));
+}
+
+/*
  * Add what was granted in this life of the server, and have all in an array.  Of what was
  * granted in it, memory knows all; the numbers before that were lower.
  */
@@ -286,6 +311,7 @@ list_reports(void)
 	RangeReport granted;
 	bool		exists;
 
+	doubt_reports();
 	for (int i = 0; snowflake_get_granted_here(i, &granted); i++)
 	{
 		entry = hash_search(found, &granted, granted.is_exact ? HASH_ENTER : HASH_FIND, &exists);

@@ -66,6 +66,7 @@ typedef struct Ranges
 	Latch	   *worker_latch;	/* or NULL */
 	TimestampTz failed_since;	/* 0: the last call did not fail */
 	char		failure[SNOWFLAKE_RANGE_TEXT_SIZE];
+	bool		has_forgotten;	/* what was granted for a slot that was given up */
 	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
 	int			free;			/* the first free slot, or -1 */
 	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash,
@@ -539,6 +540,7 @@ snowflake_new_slot(const char *database, const char *name, Oid owner)
 		slot = slot_to_give_up(owner);
 		if (slot == NULL)
 			return NULL;
+		ranges->has_forgotten |= slot->granted > 0;
 		free_slot(slot);
 	}
 	slot = snowflake_range_slot(ranges->free);
@@ -733,6 +735,21 @@ int64
 snowflake_greatest_known(const RangeSlot *slot)
 {
 	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
+}
+
+/*
+ * Was a slot given up whose numbers were granted in this life of the server?  Sessions can
+ * have numbers of it that are in no table.
+ */
+bool
+snowflake_have_slots_forgotten(void)
+{
+	bool		result;
+
+	snowflake_lock_ranges();
+	result = ranges->has_forgotten;
+	snowflake_unlock_ranges();
+	return result;
 }
 
 /*

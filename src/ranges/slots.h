@@ -202,6 +202,7 @@ extern void snowflake_set_back_used(RangeSlot *slot);
 extern PGDLLEXPORT void snowflake_drop_ranges(RangeSlot *slot);
 extern PGDLLEXPORT void snowflake_give_up(RangeSlot *slot, int64 floor);
 extern PGDLLEXPORT int64 snowflake_greatest_known(const RangeSlot *slot);
+extern PGDLLEXPORT bool snowflake_have_slots_forgotten(void);
 extern void snowflake_want_floor(RangeSlot *slot, int64 floor);
 extern PGDLLEXPORT void snowflake_note_range_failure(const char *why);
 
