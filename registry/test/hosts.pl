@@ -17,7 +17,7 @@ my @socket = ($registry->host, $registry->port);
 my $library =
   compile("$FindBin::RealBin/../../test/perl/name_server.c", '-shared', '-fPIC');
 my $names = "$PostgreSQL::Test::Utils::tmp_check/names";
-append_to_file($names, "two.test 127.0.0.2 127.0.0.1\nsilent.test\n");
+append_to_file($names, "two.test 127.0.0.2 127.0.0.1\n");
 my $server = PostgreSQL::Test::Cluster->new('server');
 $server->init;
 $server->append_conf('postgresql.conf', <<"EOF");
@@ -110,31 +110,5 @@ is($silent->connections, 1, 'the first address was tried once');
 wait_for_extension() foreach 1, 2;
 is($silent->connections, 1, 'the next calls begin with the second address');
 
-# A name server that is silent.
-cmp_ok(time_to_get("silent.test,$socket[0]", "5432,$socket[1]"),
-	'<', 20, 'the name server is silent: a worker ID from the second host');
-$server->stop('immediate');
-$server->append_conf('postgresql.conf',
-	"snowflake.registry = 'host=silent.test dbname=postgres connect_timeout=60'");
-start_server();
-my $worker = server_process($server, 'snowflake grant');
-my $resolver = '';
-wait_until('a child of the worker', sub { ($resolver = `pgrep -P $worker`) ne '' });
-chomp $resolver;
-ok($resolver ne '', 'a child of the worker looks up the name');
-my $start = time;
-$server->stop;
-cmp_ok(time - $start, '<', 40,
-	'a name server that is silent does not hold up a fast shutdown');
-ok(!kill(0, $resolver), 'the child of the worker has ended');
-start_server();
-$worker = server_process($server, 'snowflake grant');
-wait_until('a child of the worker', sub { ($resolver = `pgrep -P $worker`) ne '' });
-chomp $resolver;
-ok($resolver ne '', 'a child of the worker looks up the name again');
-kill_postmaster($server);
-wait_until('the end of the child', sub { !kill(0, $resolver) });
-pass('the child of a worker ends with it');
-
-$_->stop foreach $registry, $other;
+$_->stop foreach $server, $registry, $other;
 done_testing();

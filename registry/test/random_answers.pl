@@ -32,7 +32,7 @@ sub wrong_value
 	my $good = good_value($column, @call);
 
 	return one(
-		undef, '', '-', '+', " $good", "$good ", "+$good", "$good.0", "${good}e0", "0x1", "${good}x", "$good\0",
+		undef, '', '-', '+', " $good", "$good ", "+$good", "$good.0", "${good}e0", "0x1", "${good}x",
 		'9223372036854775808', '-9223372036854775809', '99999999999999999999999', '-1', '0', random_text(),
 		$column == 0 ? 1024 : $column == 1 ? $call[3] : 999);
 }
@@ -70,7 +70,7 @@ my @messages = (
 	sub { message(one('G', 'H', 'W'), "\0\0\0") },
 	sub { message('R', pack('N', one(0 .. 13, 99)) . random_text()) },
 	sub { message(random_type(), random_text()) },
-	sub { random_type() . pack('N', one(0, 3, 4, 30_001, 0x7fffffff, 0xffffffff)) . random_text() },
+	sub { random_type() . pack('N', one(0, 3, 4, 30_001, 0xffffffff)) . random_text() },
 	sub { random_text() },
 	sub { '' });
 
@@ -89,7 +89,6 @@ sub random_answer
 	if ($state->{stage} eq 'start')
 	{
 		return good_start() if rand() < 0.8;
-		return hash_without_end()->($state) if rand() < 0.005;
 	}
 	elsif ($state->{stage} eq 'query')
 	{
@@ -124,7 +123,7 @@ sub wait_for_connections
 	return;
 }
 
-# What no answer may cause, in a process of the server or in a child of one
+# What no answer may cause
 my $crash = qr/terminated by signal|all server processes terminated|ERROR: \w+Sanitizer|runtime error:/;
 
 # While the server has a grant, it generates IDs.
@@ -140,7 +139,6 @@ my $pass_s = 6;
 my $passed_s = $limit_s;
 my $ids = 0;
 my $failed = 0;
-my $worker = server_process($server, 'snowflake grant');
 while ($fake->connections - $begin < $wanted && time < $end)
 {
 	my ($out, $err);
@@ -155,9 +153,6 @@ while ($fake->connections - $begin < $wanted && time < $end)
 		$failed++ if $server->psql('postgres', 'SELECT count(snowflake_nextval()) FROM generate_series(1, 100)', stdout => \$out, stderr => \$err) != 0;
 		diag($err) if $err;
 		$ids += $out if $out;
-
-		# The process of a call dies, or stands still, at any moment.
-		kill one('KILL', 'ABRT', 'QUIT', 'STOP'), grep { $_ > 1 } split ' ', `pgrep -P $worker`;
 	}
 	wait_for_connections(100, 2);
 }

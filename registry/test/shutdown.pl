@@ -74,6 +74,17 @@ my $start = time;
 $server->stop;
 cmp_ok(time - $start, '<', 10,
 	'a synchronous standby that is down does not hold up a fast shutdown');
+# A grant that has not to be extended needs one call.
+my $other = new_registry('other', "1, 100, grant_time => '1 hour', reach => '1 day', new => true", "track_functions = 'all'");
+my $once = new_server('once', registry_conf($other));
+sql($once, 'SELECT snowflake_nextval()');
+$once->stop;
+wait_until_true($other, "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'",
+	'the grant was not returned');
+is(sql($other, "SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^(get|extend|return)_grant' ORDER BY 1"),
+	"get_grant|1\nreturn_grant|1", 'a grant needs one call');
+$other->stop;
+
 # The worker alone is terminated.
 $server = new_server('terminated', $conf, 'restart_after_crash = on');
 my $worker_id = 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())';

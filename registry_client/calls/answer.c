@@ -5,9 +5,8 @@
  *
  * Whatever stands at the registry's address can answer anything: a proxy, a
  * connection pooler, another database.  So nothing that it sends is taken to
- * have any form.  Who talks to it keeps of each answer what there is room for,
- * and here it is taken apart: only an answer of exactly so many rows and
- * columns, whose values are integers and nothing else, has these values.
+ * have any form.  Here an answer is taken apart: only one of exactly so many rows
+ * and columns, whose values are integers and nothing else, has these values.
  *
  * Messages are cut, so that they do not fill the log.
  *
@@ -23,59 +22,36 @@
 
 #include "registry_client/calls/answer.h"
 
-/*
- * Keep the beginning of a text, or nothing of NULL.  This and what else keeps
- * something allocates no memory.
- */
 void
-snowflake_keep_text(char *kept, const char *string)
+snowflake_empty_answer(RegistryAnswer *answer)
 {
-	strlcpy(kept, string != NULL ? string : "", SNOWFLAKE_TEXT_SIZE);
+	memset(answer, 0, sizeof(*answer));
+	answer->ncolumns = -1;
 }
 
 /*
- * Keep an error.  Of what it consists, each can be NULL.
+ * Keep an error, as a single line.  All but the message can be NULL.
  */
 void
-snowflake_keep_error(AnswerError *error, const char *sqlstate,
+snowflake_keep_error(RegistryAnswer *answer, const char *sqlstate,
 					 const char *message, const char *detail,
 					 const char *hint)
 {
-	strlcpy(error->sqlstate, sqlstate != NULL ? sqlstate : "",
-			sizeof(error->sqlstate));
-	snowflake_keep_text(error->message, message);
-	snowflake_keep_text(error->detail, detail);
-	snowflake_keep_text(error->hint, hint);
-}
+	StringInfoData line;
 
-/*
- * Keep a value of a row for which there is room: a text of this length, or NULL.
- * A text with a zero byte in it is not kept as what it begins with.
- */
-void
-snowflake_keep_value(RegistryAnswer *answer, int row, int column,
-					 const char *string, size_t length)
-{
-	AnswerValue *value;
-
-	if (row >= answer->max_rows || column >= SNOWFLAKE_ANSWER_COLUMNS)
-		return;
-	value = &answer->rows[row].values[column];
-	value->is_null = string == NULL;
-	snowflake_keep_text(value->string, string);
-	if (string != NULL && strlen(string) != length)
-		snowflake_keep_text(value->string, "?");
-}
-
-/*
- * Make an answer empty, with room for so many rows.
- */
-void
-snowflake_empty_answer(RegistryAnswer *answer, int max_rows)
-{
-	memset(answer, 0, sizeof(*answer));
-	answer->max_rows = max_rows;
-	answer->rows = palloc0(max_rows * sizeof(AnswerRow));
+	initStringInfo(&line);
+	snowflake_append_message(&line, message);
+	if (detail != NULL || hint != NULL)
+		appendStringInfoString(&line, "; ");
+	if (detail != NULL)
+		snowflake_append_message(&line, detail);
+	if (detail != NULL && hint != NULL)
+		appendStringInfoChar(&line, ' ');
+	if (hint != NULL)
+		snowflake_append_message(&line, hint);
+	answer->error = line.data;
+	strlcpy(answer->sqlstate, sqlstate != NULL ? sqlstate : "",
+			sizeof(answer->sqlstate));
 }
 
 /*
@@ -84,21 +60,8 @@ snowflake_empty_answer(RegistryAnswer *answer, int max_rows)
 bool
 snowflake_has_rows(const RegistryAnswer *answer, int nrows, int ncolumns)
 {
-	return !answer->failed && answer->nsets == 1 &&
-		answer->nrows == nrows && nrows <= answer->max_rows &&
-		answer->ncolumns == ncolumns && ncolumns <= SNOWFLAKE_ANSWER_COLUMNS;
-}
-
-bool
-snowflake_has_row(const RegistryAnswer *answer, int ncolumns)
-{
-	return snowflake_has_rows(answer, 1, ncolumns);
-}
-
-bool
-snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns)
-{
-	return snowflake_has_rows(answer, 0, ncolumns);
+	return answer->error == NULL && list_length(answer->rows) == nrows &&
+		answer->ncolumns == ncolumns;
 }
 
 /*
@@ -106,35 +69,38 @@ snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns)
  * after a minus if it is negative, or does not fit.
  */
 bool
-snowflake_read_value(const AnswerValue *from, int64 *value)
+snowflake_read_value(const char *from, int64 *value)
 {
-	const char *digits = from->string[0] == '-' ? from->string + 1 : from->string;
+	const char *digits = from != NULL && from[0] == '-' ? from + 1 : from;
 	char	   *end;
 
 	/* strtoi64() would take blanks and a plus. */
-	if (from->is_null || digits[0] < '0' || digits[0] > '9')
+	if (from == NULL || digits[0] < '0' || digits[0] > '9')
 		return false;
 	errno = 0;
-	*value = strtoi64(from->string, &end, 10);
+	*value = strtoi64(from, &end, 10);
 	return errno == 0 && *end == '\0';
 }
 
 /*
- * Read an integer of the only row that an answer has.
+ * Read an integer of the first row.
  */
 bool
 snowflake_read_integer(const RegistryAnswer *answer, int column, int64 *value)
 {
-	return snowflake_read_value(&answer->rows[0].values[column], value);
+	char	  **values = linitial(answer->rows);
+
+	return snowflake_read_value(values[column], value);
 }
 
 /*
- * Append a message as a single line, in characters that are in any encoding.
+ * Append the beginning of a message as a single line, in characters that are in any
+ * encoding.
  */
 void
 snowflake_append_message(StringInfo error, const char *message)
 {
-	for (; *message != '\0'; message++)
+	for (int left = SNOWFLAKE_TEXT_SIZE - 1; *message != '\0' && left > 0; message++, left--)
 	{
 		unsigned char c = (unsigned char) *message;
 
@@ -148,27 +114,18 @@ snowflake_append_message(StringInfo error, const char *message)
 }
 
 /*
- * Append an error of a database as a single line.  If the functions do not
- * exist, add the most likely reason.
+ * Append the error of a database.  If the functions do not exist, add the most
+ * likely reason.
  */
 void
-snowflake_append_error(StringInfo string, const AnswerError *error,
+snowflake_append_error(StringInfo string, const RegistryAnswer *answer,
 					   const char *dbname)
 {
-	const char *parts[] = {error->message, error->detail, error->hint};
-
 	/* invalid_schema_name, undefined_function */
-	if (strcmp(error->sqlstate, "3F000") == 0 ||
-		strcmp(error->sqlstate, "42883") == 0)
+	if (strcmp(answer->sqlstate, "3F000") == 0 ||
+		strcmp(answer->sqlstate, "42883") == 0)
 		appendStringInfo(string, SNOWFLAKE_NO_REGISTRY, dbname);
-	for (size_t i = 0; i < lengthof(parts); i++)
-	{
-		if (parts[i][0] == '\0')
-			continue;
-		if (i > 0)
-			appendStringInfoString(string, i > 1 && parts[1][0] != '\0' ? " " : "; ");
-		snowflake_append_message(string, parts[i]);
-	}
+	appendStringInfoString(string, answer->error);
 }
 
 /*
@@ -177,23 +134,25 @@ snowflake_append_error(StringInfo string, const AnswerError *error,
 void
 snowflake_append_answer(StringInfo string, const RegistryAnswer *answer)
 {
+	int			nrows = list_length(answer->rows);
+	char	  **values;
+
 	appendStringInfoString(string, "unexpected answer");
-	if (answer->nsets != 1)
+	if (answer->ncolumns < 0)
 		return;
 	appendStringInfo(string, " of %s with %d %s",
-					 answer->nrows == 0 ? "no row" :
-					 answer->nrows == 1 ? "one row" : "several rows",
+					 nrows == 0 ? "no row" : nrows == 1 ? "one row" : "several rows",
 					 answer->ncolumns,
 					 answer->ncolumns == 1 ? "column" : "columns");
-	if (answer->nrows != 1 || answer->max_rows < 1)
+	if (nrows != 1)
 		return;
-	for (int i = 0; i < Min(answer->ncolumns, SNOWFLAKE_ANSWER_COLUMNS); i++)
+	values = linitial(answer->rows);
+	for (int i = 0; i < answer->ncolumns && string->len < SNOWFLAKE_TEXT_SIZE; i++)
 	{
-		const AnswerValue *value = &answer->rows[0].values[i];
 		char		cut[32];
 
-		strlcpy(cut, value->string, sizeof(cut));
+		strlcpy(cut, values[i] != NULL ? values[i] : "NULL", sizeof(cut));
 		appendStringInfoString(string, i == 0 ? ": " : ", ");
-		snowflake_append_message(string, value->is_null ? "NULL" : cut);
+		snowflake_append_message(string, cut);
 	}
 }

@@ -14,11 +14,9 @@
 
 #include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
 
-/* The maximum number of columns of an answer. */
-#define SNOWFLAKE_ANSWER_COLUMNS	11
-
-/* Room for each text of an answer; longer ones are cut. */
+/* How much of a message is kept, or logged. */
 #define SNOWFLAKE_TEXT_SIZE			512
 
 /* A registry has no longer grant_time. */
@@ -28,60 +26,33 @@
 #define SNOWFLAKE_NO_REGISTRY \
 	"the extension snowflake_registry is not installed in database \"%s\": "
 
-typedef struct AnswerValue
-{
-	bool		is_null;
-	char		string[SNOWFLAKE_TEXT_SIZE];
-} AnswerValue;
-
-/* An error, with its details; what it has not is empty. */
-typedef struct AnswerError
-{
-	bool		rolled_back;	/* did it, for certain? */
-	char		sqlstate[6];
-	char		message[SNOWFLAKE_TEXT_SIZE];
-	char		detail[SNOWFLAKE_TEXT_SIZE];
-	char		hint[SNOWFLAKE_TEXT_SIZE];
-} AnswerError;
-
-typedef struct AnswerRow
-{
-	AnswerValue values[SNOWFLAKE_ANSWER_COLUMNS];
-} AnswerRow;
-
-/* What an answer is: an error, or a number of rows, of which it has the first. */
+/* What an answer is: an error, or one set of rows. */
 typedef struct RegistryAnswer
 {
-	bool		failed;			/* has it an error, which counts alone? */
-	AnswerError error;
+	char	   *error;			/* a single line, or NULL; it counts alone */
+	char		sqlstate[6];	/* of the error, or empty */
+	bool		rolled_back;	/* was the call, for certain? */
 	char		warning[SNOWFLAKE_TEXT_SIZE];	/* of a commit that is not
 												 * durable */
 	char		namesake[SNOWFLAKE_TEXT_SIZE];	/* what the registry says of
 												 * another server of this name */
 
-	int			nsets;			/* sets of rows */
-	int			nrows;			/* one more than max_rows: there are more */
-	int			ncolumns;
-	int			max_rows;		/* room for rows */
-	AnswerRow  *rows;
+	int			ncolumns;		/* -1: there is not even a set of no rows */
+	List	   *rows;			/* arrays of texts, of which NULL is NULL */
 } RegistryAnswer;
 
-extern void snowflake_keep_text(char *kept, const char *string);
-extern void snowflake_keep_error(AnswerError *error, const char *sqlstate,
+extern void snowflake_empty_answer(RegistryAnswer *answer);
+extern void snowflake_keep_error(RegistryAnswer *answer, const char *sqlstate,
 								 const char *message, const char *detail,
 								 const char *hint);
-extern void snowflake_keep_value(RegistryAnswer *answer, int row, int column,
-								 const char *string, size_t length);
-extern void snowflake_empty_answer(RegistryAnswer *answer, int max_rows);
 extern bool snowflake_has_rows(const RegistryAnswer *answer, int nrows,
 							   int ncolumns);
-extern bool snowflake_has_row(const RegistryAnswer *answer, int ncolumns);
-extern bool snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns);
-extern bool snowflake_read_value(const AnswerValue *from, int64 *value);
+extern bool snowflake_read_value(const char *from, int64 *value);
 extern bool snowflake_read_integer(const RegistryAnswer *answer, int column,
 								   int64 *value);
 extern void snowflake_append_message(StringInfo error, const char *message);
-extern void snowflake_append_error(StringInfo string, const AnswerError *error,
+extern void snowflake_append_error(StringInfo string,
+								   const RegistryAnswer *answer,
 								   const char *dbname);
 extern void snowflake_append_answer(StringInfo string,
 									const RegistryAnswer *answer);

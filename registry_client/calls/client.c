@@ -16,10 +16,19 @@
  * answer.  The next round begins with what granted last, so a host that failed
  * comes last.
  *
- * The connection is that of another process (session.c), which is killed when
- * its time has come, or this process must stop.  So libpq may wait, compute,
- * and take memory for as long as it likes.  Only for the time of each address,
- * host names are looked up before (resolver.c).
+ * libpq never waits: this process waits for its socket, within these times, and
+ * until a shutdown (limited_wait.c).  For the time of each address, host names are
+ * looked up before, which takes as long as the C library waits for a name server.
+ *
+ * An answer counts only if the registry committed it durably.  A commit that
+ * did not wait for its synchronous standby gives a warning.  The registry sends
+ * the result before it commits, then the warning, and then that it is ready for
+ * another query; and only that ends an answer.  So at its end, it has each warning
+ * of the call, and none of the next one.  Other warnings, of whatever is loaded
+ * there, say nothing about the commit.
+ *
+ * Rows are taken one by one, so that those of an answer that has no end are not
+ * collected.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -29,13 +38,15 @@
  */
 #include "postgres.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include "libpq-fe.h"
-#include "nodes/pg_list.h"
 #include "postmaster/interrupt.h"
 #include "storage/fd.h"
+#include "storage/latch.h"
 #include "utils/timestamp.h"
 
-#include "registry_client/calls/child.h"
 #include "registry_client/calls/client.h"
 #include "registry_client/calls/conninfo.h"
 #include "registry_client/calls/registry_sql.h"
@@ -46,6 +57,9 @@
 /* Time to answer: if there are others to ask, and if there is none. */
 #define ANSWER_TIMEOUT_MS		4000
 #define LAST_ANSWER_TIMEOUT_MS	10000
+
+/* duplicate_object */
+#define NAMESAKE_SQLSTATE	"42710"
 
 struct RegistryRound
 {
@@ -62,7 +76,7 @@ struct RegistryRound
 	List	   *addresses;		/* of the host; "": none is needed */
 	int			address;		/* the current one */
 
-	Child	   *session;		/* connected to the address, or NULL */
+	PGconn	   *conn;			/* to the address, or NULL */
 	int64		answer_ms;		/* time for it to answer */
 	int64		max_answer_ms;	/* the same for each, or 0 */
 	bool		is_this_server;
@@ -79,7 +93,6 @@ snowflake_begin_round(const char *conninfo, RegistryStart *start,
 	RegistryRound *round = palloc0(sizeof(RegistryRound));
 	const char *hosts;
 
-	/* For a connection, or the pipe of the resolver. */
 	if (!AcquireExternalFD())
 	{
 		appendStringInfoString(errors, "too many open files");
@@ -111,9 +124,8 @@ fail_host(RegistryRound *round)
 		appendStringInfoString(round->errors, "; ");
 	appendStringInfoString(round->errors, round->error.data);
 	resetStringInfo(&round->error);
-	if (round->session != NULL)
-		snowflake_end_child(round->session);
-	round->session = NULL;
+	PQfinish(round->conn);
+	round->conn = NULL;
 }
 
 /*
@@ -127,6 +139,39 @@ connect_timeout_ms(const RegistryRound *round)
 
 	return seconds > 0 ?
 		Min(seconds, SECS_PER_HOUR) * 1000 : CONNECT_TIMEOUT_MS;
+}
+
+/*
+ * The addresses of a host, as a list of strings.  If there is none, append why.
+ */
+static List *
+look_up(const char *host, StringInfo error)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	int			rc = getaddrinfo(host, NULL, &hints, &found);
+	List	   *addresses = NIL;
+
+	for (struct addrinfo *one = found; one != NULL; one = one->ai_next)
+	{
+		char		address[SNOWFLAKE_ADDRESS_SIZE];
+
+		if (getnameinfo(one->ai_addr, one->ai_addrlen, address, sizeof(address),
+						NULL, 0, NI_NUMERICHOST) == 0)
+			addresses = lappend(addresses, pstrdup(address));
+	}
+	if (found != NULL)
+		freeaddrinfo(found);
+	if (addresses == NIL)
+	{
+		StringInfoData reason;
+
+		initStringInfo(&reason);
+		appendStringInfo(&reason, "could not translate host name \"%s\" to address: %s",
+						 host, rc != 0 ? gai_strerror(rc) : "it has none");
+		snowflake_append_message(error, reason.data);
+	}
+	return addresses;
 }
 
 /*
@@ -164,26 +209,12 @@ next_host(RegistryRound *round)
 	round->address = -1;
 	if (address != NULL)
 		round->addresses = list_make1(address);
-	else if (round->host_name == NULL ||
-			 !snowflake_is_host_name(round->host_name))
+	else if (round->host_name == NULL || strchr("/@", round->host_name[0]) != NULL)
 		round->addresses = list_make1(pstrdup(""));
-	else
-	{
-		WaitLimit	limit = snowflake_shorten_wait(&round->limit,
-												   connect_timeout_ms(round));
-		StringInfoData reason;
-
-		initStringInfo(&reason);
-		round->addresses = snowflake_resolve(round->host_name, &limit,
-											 &reason);
-		if (round->addresses == NIL)
-		{
-			snowflake_append_message(&round->error, reason.data);
-			fail_host(round);
-		}
-		else if (round->host == round->start->host)
-			rotate_addresses(round);
-	}
+	else if ((round->addresses = look_up(round->host_name, &round->error)) == NIL)
+		fail_host(round);
+	else if (round->host == round->start->host)
+		rotate_addresses(round);
 }
 
 /*
@@ -223,53 +254,158 @@ database_name(const RegistryRound *round)
 }
 
 /*
- * Read an answer of the session, into one that is empty and has room.
+ * Wait until the socket is ready, which libpq can replace between two waits.
  */
 static bool
-read_answer(RegistryRound *round, const WaitLimit *limit,
-			RegistryAnswer *answer)
+wait_for_socket(RegistryRound *round, const WaitLimit *limit, int events)
 {
-	RegistryAnswer read;
-	size_t		size;
-
-	if (!snowflake_read_from_child(round->session, &read, sizeof(read), limit,
-								   SNOWFLAKE_EVENT_REGISTRY, &round->error))
-		return false;
-	read.max_rows = answer->max_rows;
-	read.rows = answer->rows;
-	*answer = read;
-	if (answer->failed)
+	if (snowflake_limited_wait(limit, PQsocket(round->conn), events,
+							   SNOWFLAKE_NO_LIMIT_MS, SNOWFLAKE_EVENT_REGISTRY,
+							   &round->error))
 		return true;
-	size = Max(Min(answer->nrows, answer->max_rows), 0) * sizeof(AnswerRow);
-	return snowflake_read_from_child(round->session, answer->rows, size, limit,
-									 SNOWFLAKE_EVENT_REGISTRY, &round->error);
+	appendStringInfo(&round->error, " from host \"%s\"", shown_host(round));
+	return false;
 }
 
 /*
- * Wait for an answer of the session.  Returns false if there is none, or if it is
- * an error.
+ * The connection has failed, for a reason that names the host.
  */
 static bool
-receive_answer(RegistryRound *round, int64 ms, RegistryAnswer *answer)
+fail_connection(RegistryRound *round)
 {
-	WaitLimit	limit = snowflake_shorten_wait(&round->limit, ms);
+	const char *message = PQerrorMessage(round->conn);
 
-	if (!read_answer(round, &limit, answer))
+	snowflake_append_message(&round->error,
+							 message[0] != '\0' ? message : "out of memory");
+	return false;
+}
+
+/*
+ * Keep warnings that a commit is not durable.  Messages are translated, and
+ * these have no SQLSTATE of their own, so they are recognized by the function
+ * that gives them.  A registry that does not send its name is not trusted.  The
+ * registry's own warning, of another server of this name, has a SQLSTATE.
+ *
+ * libpq calls this, so it raises no error, and allocates nothing.
+ */
+static void
+receive_notice(void *arg, const PGresult *result)
+{
+	RegistryAnswer *answer = arg;
+	const char *severity =
+		PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *function =
+		PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *message =
+		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *detail =
+		PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+
+	/* Those of the connection are no answer's. */
+	if (answer == NULL || severity == NULL || message == NULL ||
+		strcmp(severity, "WARNING") != 0)
+		return;
+	if (function == NULL || strcmp(function, "SyncRepWaitForLSN") == 0)
+		strlcpy(answer->warning, message, sizeof(answer->warning));
+	else if (sqlstate != NULL && strcmp(sqlstate, NAMESAKE_SQLSTATE) == 0)
+		strlcpy(answer->namesake, detail != NULL ? detail : "",
+				sizeof(answer->namesake));
+}
+
+/*
+ * Take a part of the answer: a row, the end of a set of rows, or an error.
+ * Returns false if that, whatever follows, is no answer.
+ */
+static bool
+take_result(RegistryAnswer *answer, const PGresult *result, int max_rows)
+{
+	ExecStatusType status = PQresultStatus(result);
+	const char *severity =
+		PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *message =
+		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (status == PGRES_SINGLE_TUPLE && list_length(answer->rows) < max_rows)
 	{
-		answer->failed = true;
-		answer->error.rolled_back = false;
-		appendStringInfo(&round->error, " from host \"%s\"",
-						 shown_host(round));
-		return false;
+		char	  **values = palloc_array(char *, PQnfields(result));
+
+		for (int i = 0; i < PQnfields(result); i++)
+			values[i] = PQgetisnull(result, 0, i) ? NULL :
+				pstrdup(PQgetvalue(result, 0, i));
+		answer->rows = lappend(answer->rows, values);
 	}
-	if (!answer->failed)
+	else if (status == PGRES_TUPLES_OK && answer->ncolumns < 0)
+		answer->ncolumns = PQnfields(result);
+	else if (status == PGRES_FATAL_ERROR)
+	{
+		/* Those of libpq have no fields. */
+		answer->rolled_back = severity != NULL && strcmp(severity, "ERROR") == 0;
+		snowflake_keep_error(answer,
+							 PQresultErrorField(result, PG_DIAG_SQLSTATE),
+							 message != NULL ? message : PQresultErrorMessage(result),
+							 PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL),
+							 PQresultErrorField(result, PG_DIAG_MESSAGE_HINT));
+	}
+	else if (status != PGRES_COMMAND_OK)
+	{
+		/* More rows, or a COPY, which can have no end. */
+		snowflake_keep_error(answer, NULL, "unexpected answer", NULL, NULL);
+	}
+	return answer->error == NULL;
+}
+
+/*
+ * Send what is not sent yet of a query, and wait for the next part of its answer.
+ */
+static bool
+wait_for_result(RegistryRound *round, const WaitLimit *limit)
+{
+	bool		is_sent;
+
+	while (!(is_sent = PQflush(round->conn) <= 0) || PQisBusy(round->conn))
+	{
+		if (!wait_for_socket(round, limit,
+							 is_sent ? WL_SOCKET_READABLE :
+							 WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE))
+			return false;
+		if (!PQconsumeInput(round->conn))
+			return fail_connection(round);
+	}
+	return true;
+}
+
+/*
+ * Receive the answer to a query that was sent.  Returns false if there is none, or
+ * if it is an error.
+ */
+static bool
+receive_answer(RegistryRound *round, bool sent, int max_rows,
+			   RegistryAnswer *answer)
+{
+	WaitLimit	limit = snowflake_shorten_wait(&round->limit, round->answer_ms);
+	PGresult   *result = NULL;
+	bool		more = true;
+
+	snowflake_empty_answer(answer);
+	if (!sent || !PQsetSingleRowMode(round->conn))
+		return fail_connection(round);
+	PQsetNoticeReceiver(round->conn, receive_notice, answer);
+	while (more)
+	{
+		if (!wait_for_result(round, &limit))
+			return false;
+		result = PQgetResult(round->conn);
+		more = result != NULL && take_result(answer, result, max_rows);
+		PQclear(result);
+	}
+	if (answer->error == NULL)
 		return true;
 
-	/* The errors of libpq name the host that it cannot connect to. */
-	if (answer->error.sqlstate[0] != '\0')
+	/* The errors of libpq name the host. */
+	if (answer->sqlstate[0] != '\0')
 		append_host_prefix(round);
-	snowflake_append_error(&round->error, &answer->error,
-						   database_name(round));
+	snowflake_append_error(&round->error, answer, database_name(round));
 	return false;
 }
 
@@ -304,13 +440,13 @@ set_up_statements(const RegistryRound *round)
 }
 
 /*
- * What to connect to, and how.
+ * Begin to connect to the current address.
  *
  * A session that is read-only, even by a setting, takes no calls: an
  * administrator has set it, or it is a standby.
  */
-static void
-set_target(const RegistryRound *round, SessionTarget *target)
+static PGconn *
+begin_connection(const RegistryRound *round)
 {
 	const PQconninfoOption *option = round->options.given;
 	int			n = 0;
@@ -347,30 +483,39 @@ set_target(const RegistryRound *round, SessionTarget *target)
 	keywords[n] = "hostaddr";
 	values[n++] = list_nth(round->addresses, round->address);
 
-	target->keywords = keywords;
-	target->values = values;
-	target->set_up = set_up_statements(round);
+	return PQconnectStartParams(keywords, values, false);
 }
 
 /*
- * Start a session with the current address, and wait until it is connected.
+ * Connect to the current address.  Without memory for it, there is no connection.
  */
 static bool
 connect_to_address(RegistryRound *round)
 {
-	RegistryAnswer answer;
-	SessionTarget target;
+	WaitLimit	limit =
+		snowflake_shorten_wait(&round->limit, connect_timeout_ms(round));
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
-	snowflake_empty_answer(&answer, 0);
-	set_target(round, &target);
-	round->session = snowflake_start_child(snowflake_session_main, &target,
-										   &round->error);
-	return round->session != NULL &&
-		receive_answer(round, connect_timeout_ms(round), &answer);
+	round->conn = begin_connection(round);
+	PQsetNoticeReceiver(round->conn, receive_notice, NULL);
+	while (PQstatus(round->conn) != CONNECTION_BAD && status != PGRES_POLLING_OK)
+	{
+		if (!wait_for_socket(round, &limit,
+							 status == PGRES_POLLING_READING ?
+							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE))
+			return false;
+		status = PQconnectPoll(round->conn);
+	}
+
+	/* Neither waits for the other side to read. */
+	if (PQstatus(round->conn) == CONNECTION_OK &&
+		PQsetnonblocking(round->conn, 1) == 0)
+		return true;
+	return fail_connection(round);
 }
 
 /*
- * Wait until the session is set up, and find out whether it may be used.
+ * Set the session up, and find out whether it may be used.
  */
 static bool
 check_session(RegistryRound *round)
@@ -379,25 +524,26 @@ check_session(RegistryRound *round)
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
 	int64		started;
 	RegistryAnswer answer;
-	const AnswerValue *values;
+	char	  **values;
 
-	snowflake_empty_answer(&answer, 1);
-	values = answer.rows[0].values;
-	if (!receive_answer(round, round->answer_ms, &answer))
+	if (!receive_answer(round, PQsendQuery(round->conn, set_up_statements(round)), 1,
+						&answer))
 		return false;
 	append_host_prefix(round);
-	if (!snowflake_has_row(&answer, 4) ||
-		!snowflake_read_integer(&answer, 0, &started) ||
-		(!values[1].is_null &&
-		 !snowflake_append_problem(&round->error, values[1].string,
-								   values[2].string,
-								   database_name(round))))
+	if (!snowflake_has_rows(&answer, 1, 4) ||
+		!snowflake_read_integer(&answer, 0, &started))
 	{
 		snowflake_append_answer(&round->error, &answer);
 		return false;
 	}
-	if (!values[1].is_null)
+	values = linitial(answer.rows);
+	if (values[1] != NULL)
+	{
+		if (!snowflake_append_problem(&round->error, values[1], values[2],
+									  database_name(round)))
+			snowflake_append_answer(&round->error, &answer);
 		return false;
+	}
 	resetStringInfo(&round->error);
 	round->is_this_server = started == own;
 	return true;
@@ -456,35 +602,6 @@ snowflake_is_this_server(const RegistryRound *round)
 }
 
 /*
- * Send a call to the session.
- */
-static bool
-send_call(RegistryRound *round, const RegistryCall *call)
-{
-	SessionCall header;
-	StringInfoData texts;
-	StringInfoData data;
-	WaitLimit	limit = snowflake_shorten_wait(&round->limit, round->answer_ms);
-
-	initStringInfo(&texts);
-	appendBinaryStringInfo(&texts, call->query, strlen(call->query) + 1);
-	for (int i = 0; i < call->nparams; i++)
-		appendBinaryStringInfo(&texts, call->params[i],
-							   strlen(call->params[i]) + 1);
-	memset(&header, 0, sizeof(header));
-	header.size = texts.len;
-	header.nparams = call->nparams;
-	header.max_rows = call->max_rows;
-	header.is_last = call->is_last;
-
-	initStringInfo(&data);
-	appendBinaryStringInfo(&data, (char *) &header, sizeof(header));
-	appendBinaryStringInfo(&data, texts.data, texts.len);
-	return snowflake_write_to_child(round->session, &data, &limit,
-									SNOWFLAKE_EVENT_REGISTRY, &round->error);
-}
-
-/*
  * Make a call, where snowflake_connect_next() has connected to.  Returns true if
  * it was committed durably; the answer can be anything nevertheless, so it is to
  * be accepted or rejected.  Otherwise, the next host can be connected to.
@@ -494,10 +611,10 @@ snowflake_ask_registry(RegistryRound *round, RegistryCall *call)
 {
 	RegistryAnswer *answer = &call->answer;
 
-	Assert(round->session != NULL);
-	snowflake_empty_answer(answer, call->max_rows);
-	if (send_call(round, call) &&
-		receive_answer(round, round->answer_ms, answer))
+	if (receive_answer(round,
+					   PQsendQueryParams(round->conn, call->query, call->nparams, NULL,
+										 call->params, NULL, NULL, 0),
+					   call->max_rows, answer))
 	{
 		if (answer->warning[0] == '\0')
 			return true;
@@ -549,19 +666,17 @@ void
 snowflake_continue_round(RegistryRound *round, const WaitLimit *limit,
 						 StringInfo errors)
 {
-	Assert(round->session != NULL);
 	round->limit = *limit;
 	round->errors = errors;
 }
 
 /*
- * The end.  A session that is idle closes its connection.
+ * The end, which closes the connection.
  */
 void
 snowflake_end_round(RegistryRound *round)
 {
-	if (round->session != NULL)
-		snowflake_dismiss_child(round->session);
+	PQfinish(round->conn);
 	snowflake_free_options(&round->options);
 	ReleaseExternalFD();
 }

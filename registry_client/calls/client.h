@@ -14,8 +14,12 @@
 
 #include "registry_client/calls/answer.h"
 #include "registry_client/calls/limited_wait.h"
-#include "registry_client/calls/resolver.h"
-#include "registry_client/calls/session.h"
+
+/* The maximum number of a call's parameters. */
+#define SNOWFLAKE_CALL_PARAMS	16
+
+/* Room for an address as text. */
+#define SNOWFLAKE_ADDRESS_SIZE	64
 
 /* A call of a registry's function. */
 typedef struct RegistryCall
@@ -24,7 +28,6 @@ typedef struct RegistryCall
 	int			nparams;
 	const char *params[SNOWFLAKE_CALL_PARAMS];	/* as text */
 	int			max_rows;		/* of the answer */
-	bool		is_last;		/* then the connection is closed */
 	RegistryAnswer answer;
 } RegistryCall;
 

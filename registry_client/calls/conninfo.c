@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #include "libpq-fe.h"
-#include "nodes/pg_list.h"
 #include "postmaster/postmaster.h"
 #include "utils/varlena.h"
 

@@ -58,6 +58,10 @@ bool
 snowflake_append_problem(StringInfo string, const char *problem,
 						 const char *owner, const char *dbname)
 {
+	StringInfoData name;
+
+	initStringInfo(&name);
+	snowflake_append_message(&name, owner != NULL ? owner : "");
 	if (strcmp(problem, "no schema") == 0 ||
 		strcmp(problem, "no extension") == 0)
 		appendStringInfo(string, SNOWFLAKE_NO_REGISTRY "schema \"snowflake_registry\" %s",
@@ -67,7 +71,7 @@ snowflake_append_problem(StringInfo string, const char *problem,
 		appendStringInfo(string, "schema \"snowflake_registry\" in database \"%s\" does not belong to a superuser; "
 						 "Its owner, role \"%s\", could replace the functions of the registry; "
 						 "Check what it contains, and drop it or give it to a superuser",
-						 dbname, owner);
+						 dbname, name.data);
 	else if (strcmp(problem, "objects") == 0)
 		appendStringInfo(string, "objects of the registry in database \"%s\" do not belong to its extension, or not to a superuser; "
 						 "Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED), "

@@ -119,7 +119,7 @@ snowflake_log_namesake(const char *reason)
 
 	if (strcmp(reason, noted) == 0 || (*reason != '\0' && !may_log()))
 		return;
-	snowflake_keep_text(noted, reason);
+	strlcpy(noted, reason, sizeof(noted));
 	if (*reason == '\0')
 		return;
 	initStringInfo(&detail);

@@ -135,7 +135,6 @@ fill_call(Request *request, const char *query, int nparams, int worker_id)
 	call->query = query;
 	call->nparams = nparams;
 	call->max_rows = 1;
-	call->is_last = true;
 	call->params[0] = snowflake_scheme;
 	call->params[1] = psprintf("%d", snowflake_datacenter_id);
 	call->params[2] = psprintf("%d", worker_id);
@@ -215,11 +214,14 @@ check_grant(const int64 *values, int held_worker_id, int64 next_tick,
 static bool
 has_row_of_nulls(const RegistryAnswer *answer, int ncolumns)
 {
-	if (!snowflake_has_row(answer, ncolumns))
+	char	  **values;
+
+	if (!snowflake_has_rows(answer, 1, ncolumns))
 		return false;
+	values = linitial(answer->rows);
 	for (int i = 0; i < ncolumns; i++)
 	{
-		if (!answer->rows[0].values[i].is_null)
+		if (values[i] != NULL)
 			return false;
 	}
 	return true;
@@ -235,7 +237,7 @@ read_grant(const RegistryAnswer *answer, int held_worker_id,
 {
 	int64		values[3];
 
-	if (held_worker_id >= 0 && snowflake_has_no_row(answer, 3))
+	if (held_worker_id >= 0 && snowflake_has_rows(answer, 0, 3))
 	{
 		appendStringInfo(error, "the registry does not know this server as the holder of worker ID %d",
 						 held_worker_id);
@@ -247,7 +249,7 @@ read_grant(const RegistryAnswer *answer, int held_worker_id,
 		appendStringInfoString(error, "the registry detected that it may have lost grants, and is called again");
 		return SNOWFLAKE_REQUEST_AGAIN;
 	}
-	if (!snowflake_has_row(answer, 3) ||
+	if (!snowflake_has_rows(answer, 1, 3) ||
 		!snowflake_read_integer(answer, 0, &values[0]) ||
 		!snowflake_read_integer(answer, 1, &values[1]) ||
 		!snowflake_read_integer(answer, 2, &values[2]))
@@ -274,7 +276,7 @@ read_return(const RegistryAnswer *answer, StringInfo error)
 {
 	int64		returned;
 
-	if (!snowflake_has_row(answer, 1) ||
+	if (!snowflake_has_rows(answer, 1, 1) ||
 		!snowflake_read_integer(answer, 0, &returned) ||
 		returned < 0 || returned > 1)
 	{
@@ -307,8 +309,7 @@ read_answer(Request *request, StringInfo error)
 static void
 cancel_if_rolled_back(const Request *request)
 {
-	if (request->call.answer.failed &&
-		request->call.answer.error.rolled_back)
+	if (request->call.answer.rolled_back)
 		snowflake_cancel_call(&request->grant);
 }
 

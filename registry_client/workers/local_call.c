@@ -85,30 +85,28 @@ check_registry(const char *dbname)
  * Keep the answer of the query that was executed.
  */
 static void
-keep_answer(RegistryAnswer *answer)
+keep_answer(RegistryAnswer *answer, MemoryContext context)
 {
 	TupleDesc	desc = SPI_tuptable->tupdesc;
+	MemoryContext spi = MemoryContextSwitchTo(context);
 
-	answer->nsets = 1;
-	answer->nrows = (int) SPI_processed;
 	answer->ncolumns = desc->natts;
-	for (int row = 0; row < answer->nrows; row++)
+	for (uint64 row = 0; row < SPI_processed; row++)
 	{
-		for (int i = 0; i < desc->natts; i++)
-		{
-			char	   *value = SPI_getvalue(SPI_tuptable->vals[row], desc, i + 1);
+		char	  **values = palloc_array(char *, desc->natts);
 
-			snowflake_keep_value(answer, row, i, value,
-								 value != NULL ? strlen(value) : 0);
-		}
+		for (int i = 0; i < desc->natts; i++)
+			values[i] = SPI_getvalue(SPI_tuptable->vals[row], desc, i + 1);
+		answer->rows = lappend(answer->rows, values);
 	}
+	MemoryContextSwitchTo(spi);
 }
 
 /*
- * Run the query, and keep its answer.  A transaction is in progress.
+ * Run the query, and keep its answer in this memory.  A transaction is in progress.
  */
 static void
-run_query(const char *dbname, RegistryCall *call)
+run_query(const char *dbname, RegistryCall *call, MemoryContext context)
 {
 	Oid			types[SNOWFLAKE_CALL_PARAMS];
 	Datum		values[SNOWFLAKE_CALL_PARAMS];
@@ -127,9 +125,9 @@ run_query(const char *dbname, RegistryCall *call)
 	check_registry(dbname);
 	rc = SPI_execute_with_args(call->query, call->nparams, types, values,
 							   NULL, false, call->max_rows + 1);
-	if (rc != SPI_OK_SELECT)
+	if (rc != SPI_OK_SELECT || SPI_processed > (uint64) call->max_rows)
 		elog(ERROR, "unexpected result of \"%s\": %d", call->query, rc);
-	keep_answer(&call->answer);
+	keep_answer(&call->answer, context);
 	SPI_finish();
 	PopActiveSnapshot();
 }
@@ -138,7 +136,7 @@ run_query(const char *dbname, RegistryCall *call)
  * Roll back after an error, and keep it.
  */
 void
-snowflake_roll_back(MemoryContext context, AnswerError *error)
+snowflake_roll_back(MemoryContext context, RegistryAnswer *answer)
 {
 	ErrorData  *edata;
 
@@ -148,8 +146,8 @@ snowflake_roll_back(MemoryContext context, AnswerError *error)
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
 
-	error->rolled_back = true;
-	snowflake_keep_error(error,
+	answer->rolled_back = true;
+	snowflake_keep_error(answer,
 						 unpack_sql_state(edata->sqlerrcode),
 						 ShutdownRequestPending &&
 						 edata->sqlerrcode == ERRCODE_QUERY_CANCELED ?
@@ -171,14 +169,14 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	int64		left_ms =
 		(limit->end - snowflake_steady_clock()) / 1000;
 
-	snowflake_empty_answer(answer, call->max_rows);
+	snowflake_empty_answer(answer);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PG_TRY();
 	{
 		pgstat_report_activity(STATE_RUNNING, call->query);
 		enable_timeout_after(STATEMENT_TIMEOUT, (int) Max(left_ms, 1));
-		run_query(dbname, call);
+		run_query(dbname, call, context);
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
@@ -189,16 +187,15 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	{
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		QueryCancelPending = false;
-		answer->failed = true;
-		snowflake_roll_back(context, &answer->error);
+		snowflake_roll_back(context, answer);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	pgstat_report_stat(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	if (answer->failed)
-		snowflake_append_error(error, &answer->error, dbname);
-	return !answer->failed;
+	if (answer->error != NULL)
+		snowflake_append_error(error, answer, dbname);
+	return answer->error == NULL;
 }
 
 /*

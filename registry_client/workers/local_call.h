@@ -15,7 +15,7 @@
 #include "registry_client/calls/client.h"
 
 extern void snowflake_set_local_session(void);
-extern void snowflake_roll_back(MemoryContext context, AnswerError *error);
+extern void snowflake_roll_back(MemoryContext context, RegistryAnswer *answer);
 extern bool snowflake_ask_local(const char *dbname, RegistryCall *call,
 								const WaitLimit *limit, StringInfo error);
 extern bool snowflake_wait_for_local_commit(const WaitLimit *limit,

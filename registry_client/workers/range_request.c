@@ -319,16 +319,15 @@ static void
 return_ranges(RangeTask *task)
 {
 	fill_call(task, return_query, 3);
-	task->call.is_last = true;
 }
 
 /*
  * Read an integer, or this if it is NULL.
  */
 static bool
-read_or_null(const AnswerValue *from, int64 if_null, int64 *value)
+read_or_null(const char *from, int64 if_null, int64 *value)
 {
-	if (!from->is_null)
+	if (from != NULL)
 		return snowflake_read_value(from, value);
 	*value = if_null;
 	return true;
@@ -338,12 +337,12 @@ read_or_null(const AnswerValue *from, int64 if_null, int64 *value)
  * Read a text as a single line, or an empty one if it is NULL.
  */
 static void
-read_text(const AnswerValue *from, char *text)
+read_text(const char *from, char *text)
 {
 	StringInfoData line;
 
 	initStringInfo(&line);
-	snowflake_append_message(&line, from->is_null ? "" : from->string);
+	snowflake_append_message(&line, from != NULL ? from : "");
 	strlcpy(text, line.data, SNOWFLAKE_RANGE_TEXT_SIZE);
 	pfree(line.data);
 }
@@ -352,7 +351,7 @@ read_text(const AnswerValue *from, char *text)
  * Read what the problem is: one of the registry's words, or none.
  */
 static bool
-read_problem(const AnswerValue *values, RangeAnswer *range)
+read_problem(char **values, RangeAnswer *range)
 {
 	static const char *const words[] = {
 		[PROBLEM_STOPPED] = "stopped",
@@ -364,15 +363,15 @@ read_problem(const AnswerValue *values, RangeAnswer *range)
 		[PROBLEM_MAXIMUM] = "maximum",
 		[PROBLEM_LAST] = "last"
 	};
-	const AnswerValue *kind = &values[COLUMN_PROBLEM_KIND];
+	const char *kind = values[COLUMN_PROBLEM_KIND];
 
 	range->problem_kind = PROBLEM_NONE;
-	read_text(&values[COLUMN_PROBLEM], range->problem);
-	if (kind->is_null || values[COLUMN_PROBLEM].is_null)
-		return kind->is_null && values[COLUMN_PROBLEM].is_null;
+	read_text(values[COLUMN_PROBLEM], range->problem);
+	if (kind == NULL || values[COLUMN_PROBLEM] == NULL)
+		return kind == NULL && values[COLUMN_PROBLEM] == NULL;
 	for (size_t i = PROBLEM_NONE + 1; i < lengthof(words); i++)
 	{
-		if (strcmp(kind->string, words[i]) == 0)
+		if (strcmp(kind, words[i]) == 0)
 			range->problem_kind = (RangeProblem) i;
 	}
 	return range->problem_kind != PROBLEM_NONE;
@@ -384,7 +383,7 @@ read_problem(const AnswerValue *values, RangeAnswer *range)
  */
 static RangeOutcome
 read_rows(RangeTask *task, int nrows, int ncolumns,
-		  bool (*read) (RangeTask *task, int row, const AnswerValue *values), StringInfo error)
+		  bool (*read) (RangeTask *task, int row, char **values), StringInfo error)
 {
 	const RegistryAnswer *answer = &task->call.answer;
 
@@ -395,7 +394,7 @@ read_rows(RangeTask *task, int nrows, int ncolumns,
 	}
 	for (int i = 0; i < nrows; i++)
 	{
-		if (!read(task, i, answer->rows[i].values))
+		if (!read(task, i, list_nth(answer->rows, i)))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
@@ -408,25 +407,25 @@ read_rows(RangeTask *task, int nrows, int ncolumns,
  * Read what a row says of its sequence.
  */
 static bool
-read_range(const AnswerValue *values, int expected, RangeAnswer *range)
+read_range(char **values, int expected, RangeAnswer *range)
 {
 	int64		position;
 
-	if (!snowflake_read_value(&values[COLUMN_POSITION], &position) ||
+	if (!snowflake_read_value(values[COLUMN_POSITION], &position) ||
 		position != expected ||
-		values[COLUMN_FIRST].is_null != values[COLUMN_LAST].is_null ||
-		!read_or_null(&values[COLUMN_FIRST], 0, &range->first) ||
-		!read_or_null(&values[COLUMN_LAST], 0, &range->last) ||
-		!read_or_null(&values[COLUMN_FLOOR], -1, &range->floor) ||
-		!read_or_null(&values[COLUMN_NEXT], -1, &range->next) ||
-		!read_or_null(&values[COLUMN_GRANT_TIME], 0, &range->grant_time_ms))
+		(values[COLUMN_FIRST] == NULL) != (values[COLUMN_LAST] == NULL) ||
+		!read_or_null(values[COLUMN_FIRST], 0, &range->first) ||
+		!read_or_null(values[COLUMN_LAST], 0, &range->last) ||
+		!read_or_null(values[COLUMN_FLOOR], -1, &range->floor) ||
+		!read_or_null(values[COLUMN_NEXT], -1, &range->next) ||
+		!read_or_null(values[COLUMN_GRANT_TIME], 0, &range->grant_time_ms))
 		return false;
-	if ((!values[COLUMN_FIRST].is_null && range->first < 1) ||
-		(!values[COLUMN_FLOOR].is_null && range->floor < 0) ||
-		(!values[COLUMN_NEXT].is_null && range->next < 1) ||
+	if ((values[COLUMN_FIRST] != NULL && range->first < 1) ||
+		(values[COLUMN_FLOOR] != NULL && range->floor < 0) ||
+		(values[COLUMN_NEXT] != NULL && range->next < 1) ||
 		range->grant_time_ms < 0 || range->grant_time_ms > SNOWFLAKE_MAX_GRANT_TIME_MS)
 		return false;
-	read_text(&values[COLUMN_WAITS_FOR], range->waits_for);
+	read_text(values[COLUMN_WAITS_FOR], range->waits_for);
 	return read_problem(values, range);
 }
 
@@ -434,13 +433,13 @@ read_range(const AnswerValue *values, int expected, RangeAnswer *range)
  * Read what a row, and each one of the answer, says of the server.
  */
 static bool
-read_standing(const AnswerValue *values, RangeTask *task)
+read_standing(char **values, RangeTask *task)
 {
 	int64		must_report;
 
-	if (!snowflake_read_value(&values[COLUMN_RECEIPT], &task->receipt) ||
+	if (!snowflake_read_value(values[COLUMN_RECEIPT], &task->receipt) ||
 		task->receipt < 0 ||
-		!snowflake_read_value(&values[COLUMN_MUST_REPORT], &must_report) ||
+		!snowflake_read_value(values[COLUMN_MUST_REPORT], &must_report) ||
 		must_report < 0 || must_report > 1)
 		return false;
 	task->must_report = must_report == 1;
@@ -489,7 +488,7 @@ check_row(const RangeRequest *request, RangeAnswer *range)
 }
 
 static bool
-read_row(RangeTask *task, int row, const AnswerValue *values)
+read_row(RangeTask *task, int row, char **values)
 {
 	if (!read_range(values, row + 1, &task->answers[row]) || !read_standing(values, task))
 		return false;
@@ -516,7 +515,7 @@ keep_receipt(int64 receipt, StringInfo error)
 	}
 	PG_CATCH();
 	{
-		AnswerError failure;
+		RegistryAnswer failure;
 
 		snowflake_roll_back(context, &failure);
 		snowflake_append_error(error, &failure, "");
@@ -535,7 +534,7 @@ read_ranges(RangeTask *task, StringInfo error)
 {
 	RangeOutcome outcome;
 
-	if (snowflake_has_no_row(&task->call.answer, RANGE_COLUMNS))
+	if (snowflake_has_rows(&task->call.answer, 0, RANGE_COLUMNS))
 	{
 		appendStringInfoString(error, NOT_THE_HOLDER);
 		return SNOWFLAKE_RANGES_SUPERSEDED;
@@ -567,46 +566,46 @@ read_ranges(RangeTask *task, StringInfo error)
  * Nothing but NULL says that this server has to report what it was granted.
  */
 static bool
-read_floor(RangeTask *task, int row, const AnswerValue *values)
+read_floor(RangeTask *task, int row, char **values)
 {
 	int64		floor;
 
-	if (values[COLUMN_DATABASE].is_null && values[COLUMN_NAME].is_null &&
-		values[COLUMN_ITS_FLOOR].is_null)
+	if (values[COLUMN_DATABASE] == NULL && values[COLUMN_NAME] == NULL &&
+		values[COLUMN_ITS_FLOOR] == NULL)
 	{
 		task->must_report = true;
 		return true;
 	}
-	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
-		!snowflake_read_value(&values[COLUMN_ITS_FLOOR], &floor) || floor < 0)
+	if (values[COLUMN_DATABASE] == NULL || values[COLUMN_NAME] == NULL ||
+		!snowflake_read_value(values[COLUMN_ITS_FLOOR], &floor) || floor < 0)
 		return false;
-	snowflake_note_range_floor(values[COLUMN_DATABASE].string,
-							   values[COLUMN_NAME].string, floor);
+	snowflake_note_range_floor(values[COLUMN_DATABASE],
+							   values[COLUMN_NAME], floor);
 	return true;
 }
 
 static RangeOutcome
 read_floors(RangeTask *task, StringInfo error)
 {
-	return read_rows(task, task->call.answer.nrows, FLOOR_COLUMNS, read_floor, error);
+	return read_rows(task, list_length(task->call.answer.rows), FLOOR_COLUMNS, read_floor, error);
 }
 
 /*
  * Read a name that has room, with values that a request can have.
  */
 static bool
-read_name(RangeTask *task, int row, const AnswerValue *values)
+read_name(RangeTask *task, int row, char **values)
 {
 	RangeName  *name = &task->names[row];
 
-	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
-		!snowflake_read_value(&values[COLUMN_ITS_LAST], &name->last) ||
-		!snowflake_read_value(&values[COLUMN_LEAST], &name->least) ||
-		!snowflake_read_value(&values[COLUMN_WISH], &name->wish))
+	if (values[COLUMN_DATABASE] == NULL || values[COLUMN_NAME] == NULL ||
+		!snowflake_read_value(values[COLUMN_ITS_LAST], &name->last) ||
+		!snowflake_read_value(values[COLUMN_LEAST], &name->least) ||
+		!snowflake_read_value(values[COLUMN_WISH], &name->wish))
 		return false;
-	return strlcpy(name->database, values[COLUMN_DATABASE].string,
+	return strlcpy(name->database, values[COLUMN_DATABASE],
 				   sizeof(name->database)) < sizeof(name->database) &&
-		strlcpy(name->name, values[COLUMN_NAME].string,
+		strlcpy(name->name, values[COLUMN_NAME],
 				sizeof(name->name)) < sizeof(name->name) &&
 		name->last > 0 && name->least > 0 &&
 		name->least < INT64CONST(2) * SNOWFLAKE_MAX_RANGE_STEP && name->wish >= 0 &&
@@ -616,7 +615,7 @@ read_name(RangeTask *task, int row, const AnswerValue *values)
 static RangeOutcome
 read_names(RangeTask *task, StringInfo error)
 {
-	task->n = task->call.answer.nrows;
+	task->n = list_length(task->call.answer.rows);
 	return read_rows(task, task->n, NAME_COLUMNS, read_name, error);
 }
 
@@ -627,7 +626,7 @@ static bool
 read_number(const RegistryAnswer *answer, int64 least, int64 greatest, int64 *number,
 			StringInfo error)
 {
-	if (snowflake_has_row(answer, 1) && snowflake_read_integer(answer, 0, number) &&
+	if (snowflake_has_rows(answer, 1, 1) && snowflake_read_integer(answer, 0, number) &&
 		*number >= least && *number <= greatest)
 		return true;
 	snowflake_append_answer(error, answer);

@@ -142,8 +142,7 @@ typedef struct Pacing
 static void
 shorten_if_rolled_back(const RangeTask *task)
 {
-	if (task->kind->extends_chain && task->call.answer.failed &&
-		task->call.answer.error.rolled_back)
+	if (task->kind->extends_chain && task->call.answer.rolled_back)
 		snowflake_shorten_chain(&task->chain);
 }
 
@@ -225,7 +224,7 @@ call_hosts(Connection *connection, RangeTask *task, StringInfo error)
 		}
 	}
 	MemoryContextSwitchTo(outer);
-	if (task->outcome == SNOWFLAKE_RANGES_FAILED || task->call.is_last)
+	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
 		close_connection(connection);
 }
 
@@ -352,12 +351,11 @@ note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 static bool
 failed_by_value(const RangeTask *task)
 {
-	const AnswerError *error = &task->call.answer.error;
+	const RegistryAnswer *answer = &task->call.answer;
 
 	/* data_exception, integrity_constraint_violation */
-	return task->call.answer.failed && error->rolled_back &&
-		(strncmp(error->sqlstate, "22", 2) == 0 ||
-		 strncmp(error->sqlstate, "23", 2) == 0);
+	return answer->rolled_back && (strncmp(answer->sqlstate, "22", 2) == 0 ||
+								   strncmp(answer->sqlstate, "23", 2) == 0);
 }
 
 /*
@@ -612,6 +610,7 @@ give_back(Connection *connection)
 	initStringInfo(&error);
 	if (!make_call(connection, &task, &pacing, &error))
 		snowflake_log_ranges_not_returned(&error);
+	close_connection(connection);
 
 	/* If the shutdown waits for sessions, the next process begins anew. */
 	snowflake_begin_chain();

@@ -226,9 +226,8 @@ snowflake_call_locally(const Registry *registry, RegistryCall *call, bool durabl
 	if (cancel_at_sigterm && ShutdownRequestPending)
 	{
 		appendStringInfoString(error, "server is shutting down");
-		snowflake_empty_answer(&call->answer, 0);
-		call->answer.failed = true;
-		call->answer.error.rolled_back = true;
+		snowflake_empty_answer(&call->answer);
+		call->answer.rolled_back = true;
 	}
 	else
 		answered = snowflake_ask_local(registry->dbname, call, limit, error);

@@ -24,7 +24,6 @@ static const char *const names[] = {
 	[SNOWFLAKE_EVENT_GRANT_MAIN] = "SnowflakeGrantMain",
 	[SNOWFLAKE_EVENT_RANGES_MAIN] = "SnowflakeRangesMain",
 	[SNOWFLAKE_EVENT_REGISTRY] = "SnowflakeRegistry",
-	[SNOWFLAKE_EVENT_RESOLVER] = "SnowflakeResolver",
 	[SNOWFLAKE_EVENT_STANDBYS_MAIN] = "SnowflakeStandbysMain",
 };
 

@@ -26,7 +26,6 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_RANGES_MAIN,	/* worker "snowflake ranges", for what is
 									 * due */
 	SNOWFLAKE_EVENT_REGISTRY,	/* a worker, for the registry's answer */
-	SNOWFLAKE_EVENT_RESOLVER,	/* a worker, for addresses of a host name */
 	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* worker "snowflake standbys", for a
 									 * reload */
 } SnowflakeWaitEvent;

@@ -27,7 +27,7 @@ use SnowflakeTest::Limits;
 
 our @EXPORT = qw(
   message row_description row complete ready error_message notice good_start good_query
-  rows unfinished answer_call good_value forever hash_without_end notices_without_end
+  rows unfinished answer_call good_value forever notices_without_end
 );
 
 sub new
@@ -277,21 +277,6 @@ sub notices_without_end
 {
 	return answer_call(
 		forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
-}
-
-# A password's hash that takes an hour
-sub hash_without_end
-{
-	return sub {
-		my ($state) = @_;
-
-		$state->{sent}->(message('R', pack('N', 10) . "SCRAM-SHA-256\0\0")) or return undef;
-		my ($type, $text) = $state->{ask}->();
-		my ($nonce) = ($text // '') =~ /r=(.*)$/s or return undef;
-		$state->{sent}->(message('R', pack('N', 11) . "r=${nonce}x,s=c2FsdHNhbHQ=,i=2147483647"));
-		$state->{ask}->();
-		return undef;
-	};
 }
 
 1;

@@ -4,8 +4,7 @@
  *	  Host names for servers of tests.
  *
  * Loaded before libc.  The file that $SNOWFLAKE_NAMES names has a line for each
- * name: the name and its addresses, or no address if the name server is silent
- * about it.
+ * name: the name and its addresses.
  *
  * test/perl/name_server.c
  *
@@ -17,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef int (*Getaddrinfo) (const char *, const char *,
 							const struct addrinfo *, struct addrinfo **);
@@ -41,8 +39,6 @@ get_addresses(Getaddrinfo next, const char *service,
 		while (*end != NULL)
 			end = &(*end)->ai_next;
 	}
-	while (*result == NULL)
-		(void) sleep(60);
 	return 0;
 }
 
