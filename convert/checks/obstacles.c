@@ -84,6 +84,7 @@ static const struct
 	{sql_table_obstacles, BLOCKS},
 	{sql_begun_obstacles, DIRECT},
 	{sql_citus_obstacles, CITUS | BLOCKS},
+	{sql_online_citus_obstacles, ONLINE | CITUS},
 };
 
 /*

@@ -152,25 +152,6 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 }
 
 /*
- * The tables that are altered, in the order of their OIDs.
- */
-static List *
-find_altered(const SnowflakeConversion *conversion)
-{
-	List	   *relids = NIL;
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
-	{
-		const SnowflakeRow *row = lfirst(cell);
-
-		if (snowflake_convert_flag(row, "altered"))
-			relids = lappend_oid(relids, snowflake_convert_oid(row, "relid"));
-	}
-	return relids;
-}
-
-/*
  * Lock the functions that are altered, because altering one that was altered or
  * dropped meanwhile would fail after all the work was done.  Their rows, too:
  * ALTER FUNCTION and CREATE OR REPLACE FUNCTION may take no other lock, and the
@@ -226,7 +207,8 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 		return false;
 	find_defaults(conversion);
 	if (!conversion->dry_run)
-		conversion->altered = find_altered(conversion);
+		conversion->altered = snowflake_convert_ask_oids(conversion, InvalidOid,
+														 sql_altered_tables);
 	if (!conversion->online)
 		snowflake_convert_find_sequence_names(conversion);
 	return true;

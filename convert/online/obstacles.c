@@ -73,8 +73,7 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 enum
 {
 	SUBSCRIBERS = 1,			/* unless subscribers are ready */
-	CITUS = 2,
-	PROCEDURE = 4				/* unless the statements are run by hand */
+	PROCEDURE = 2				/* unless the statements are run by hand */
 };
 
 static const struct
@@ -86,7 +85,6 @@ static const struct
 	{sql_trigger_obstacles, 0},
 	{sql_function_obstacles, 0},
 	{sql_publication_obstacles, SUBSCRIBERS},
-	{sql_online_citus_obstacles, CITUS},
 	{sql_pgaudit_obstacles, PROCEDURE},
 };
 
@@ -104,8 +102,6 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 
 	if (options->subscribers_ready)
 		never |= SUBSCRIBERS;
-	if (snowflake_convert_ask_with(NIL, sql_has_citus) == NIL)
-		never |= CITUS;
 	if (options->by_hand)
 		never |= PROCEDURE;
 	for (size_t i = 0; i < lengthof(lists); i++)

@@ -230,7 +230,7 @@ find_default(SnowflakeOnline *online, void *argument)
 	List	   *findings = NIL;
 
 	snowflake_convert_find_targets(conversion);
-	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
+	if (snowflake_convert_ask(conversion, sql_narrow_targets) != NIL)
 		snowflake_convert_give_way("a foreign key was added");
 	if (snowflake_convert_ask(conversion, sql_new_sequences) != NIL)
 		snowflake_convert_give_way("a sequence was added");

@@ -114,10 +114,8 @@ swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
 	List	   *relids = snowflake_online_with_partitions(swap->locked);
-	char	   *comments = snowflake_online_swap_comments(relids);
 
-	if (comments == NULL ? swap->comments != NULL :
-		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
+	if (strcmp(snowflake_online_swap_comments(relids), swap->comments) != 0)
 		snowflake_convert_give_way("a comment was changed");
 	snowflake_convert_run_statements(swap->before_drop);
 	snowflake_online_check_drop(swap->relid, swap->trees);

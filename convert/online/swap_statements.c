@@ -153,9 +153,7 @@ snowflake_online_swap_comments(const List *relids)
 void
 snowflake_online_check_privileges(Oid relid, const List *names, const char *privileges)
 {
-	const char *now = snowflake_online_swap_privileges(names);
-
-	if (now == NULL ? privileges != NULL : privileges == NULL || strcmp(now, privileges) != 0)
+	if (strcmp(snowflake_online_swap_privileges(names), privileges) != 0)
 		report_change(relid, "Its views or columns would have other privileges, by new default privileges or an event trigger");
 }
 

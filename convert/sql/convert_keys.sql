@@ -250,6 +250,7 @@ CREATE TABLE nodes (id bigserial PRIMARY KEY);
 \set ON_ERROR_ROLLBACK on
 SELECT snowflake_convert('tenants', dry_run => true);
 SELECT snowflake_convert('visits', 'n', dry_run => true);
+SELECT count(*) FROM snowflake_convert_plan('visits', 'n');
 SELECT count(*) FROM snowflake_convert('nodes');
 UPDATE pg_dist_local_group SET groupid = 1;
 SELECT snowflake_convert('visits', 'n', dry_run => true);

@@ -527,6 +527,12 @@ FROM changed t
   CROSS JOIN pg_catalog.pg_dist_local_group g
 WHERE g.groupid <> 0
 
+-- list: online_citus_obstacles obstacles
+
+-- hint: Convert distributed tables with snowflake_convert().
+SELECT format('%s is a distributed table', t.table_name), t.table_name
+FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+
 -- A conversion that was begun online keeps two columns equal, and has to get to
 -- its own end.  Partitions have the triggers of their table.
 -- cte: converting(line, object, trigger)

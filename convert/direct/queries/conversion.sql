@@ -9,6 +9,9 @@ UNION
 SELECT relid, 0 FROM target WHERE relid NOT IN (SELECT relid FROM changed)
 ORDER BY 1
 
+-- name: altered_tables
+SELECT relid FROM changed ORDER BY 1
+
 -- Views that are dropped, those that are made of others first; and other relations whose rules
 -- and policies are.  Those of other owners are obstacles.
 -- name: views_to_lock

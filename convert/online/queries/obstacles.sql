@@ -519,12 +519,6 @@ AND (b.puballtables AND tab.parent IS NULL
       OR EXISTS (SELECT FROM pg_publication_rel p
                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))
 
--- list: online_citus_obstacles lines
-
--- hint: Convert distributed tables with snowflake_convert().
-SELECT format('table %s is a distributed table', t.table_name)
-FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
-
 -- Versions of pgAudit that fail at a statement that commits inside another:
 -- those that were released before it was fixed.  Where only the library is
 -- loaded, its version is that of the installed files.
@@ -595,6 +589,3 @@ SELECT NULL, NULL, 'functions return rows of these tables',
   'afterwards if it relies on their order.'
 FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN pg_proc p ON p.prorettype = r.reltype
 WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0
-
--- name: has_citus
-SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')

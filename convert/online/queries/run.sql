@@ -22,9 +22,6 @@ FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrel
 WHERE fkey.oid = $object AND 'd' IN (confdeltype, confupdtype)
 AND n.tgname::text COLLATE "C" < o.tgname::text COLLATE "C" AND n.tgfoid = o.tgfoid
 
--- name: any_to_widen
-SELECT FROM target WHERE change = 'widen'
-
 -- A table that does not belong to role $object.
 -- name: table_of_other
 SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid

@@ -303,8 +303,8 @@ WHERE d.objsubid > 0)
 
 -- The comments on what belongs to tables.
 -- name: swap_comments
-SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' '
-                  ORDER BY d.classoid, d.objoid)
+SELECT coalesce(string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' '
+                           ORDER BY d.classoid, d.objoid), '')
 FROM pg_description d
 WHERE (d.classoid, d.objoid) IN (
   SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
@@ -319,7 +319,7 @@ WHERE (d.classoid, d.objoid) IN (
 WITH r AS (
   SELECT n.name, c.*
   FROM unnest($names::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
-SELECT md5(string_agg(p.line, E'\n' ORDER BY p.line COLLATE "C"))
+SELECT coalesce(md5(string_agg(p.line, E'\n' ORDER BY p.line COLLATE "C")), '')
 FROM (SELECT concat_ws(' ', r.name, e)
       FROM r, aclexplode(coalesce(r.relacl, acldefault('r', r.relowner))) e
       WHERE r.relkind IN ('v', 'm')
