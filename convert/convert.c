@@ -85,6 +85,7 @@ typedef struct Call
 	List	   *holders;		/* of a single key, found with weak locks */
 	List	   *left;			/* keys of the schema that stay as they are */
 	char	   *summary;
+	List	   *notices;		/* of the last plan */
 	List	   *statements;
 } Call;
 
@@ -113,6 +114,7 @@ find_statements(Call *call)
 	List	   *findings = NIL;
 	bool		prepared = snowflake_convert_prepare(conversion, call->owner);
 
+	call->notices = NIL;
 	call->statements = NIL;
 	if (!OidIsValid(conversion->schema))
 		find_holders(call);
@@ -120,8 +122,7 @@ find_statements(Call *call)
 		return;
 	(void) snowflake_convert_list_obstacles(conversion, &findings);
 	snowflake_convert_report_obstacles(conversion, findings);
-	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
-	snowflake_convert_give_notices(conversion, findings);
+	call->notices = list_concat(findings, snowflake_convert_list_notices(conversion));
 	call->statements = snowflake_convert_find_statements(conversion);
 }
 
@@ -141,6 +142,17 @@ plan_key(void *argument)
 	find_statements(call);
 	snowflake_become_caller(&caller);
 	return false;
+}
+
+/*
+ * Lock and plan, which may take several plans, because ANALYZE counts as a change of a
+ * table, too; and give the notices of the last one.
+ */
+static void
+make_plan(Call *call, SnowflakeWork plan)
+{
+	snowflake_convert_lock_and_plan(&call->conversion, plan, call);
+	snowflake_convert_give_notices(&call->conversion, call->notices);
 }
 
 /*
@@ -179,7 +191,7 @@ convert_key(Call *call)
 {
 	const SnowflakeKey *key;
 
-	snowflake_convert_lock_and_plan(&call->conversion, plan_key, call);
+	make_plan(call, plan_key);
 	execute(call);
 	key = linitial(call->conversion.keys);
 	if (call->statements == NIL)
@@ -351,7 +363,7 @@ report_result(const Call *call)
 static void
 convert_schema(Call *call)
 {
-	snowflake_convert_lock_and_plan(&call->conversion, plan_schema, call);
+	make_plan(call, plan_schema);
 	if (call->conversion.keys == NIL)
 	{
 		ereport(NOTICE,

@@ -106,6 +106,13 @@ wait_for($session, q{relation = 'seen'::regclass});
 is($client->query('INSERT INTO viewed DEFAULT VALUES; COMMIT') . $client->{stderr}, '', 'the conversion waits for a view before it locks the table');
 unlike(finish_converting($session), qr/ERROR/, 'the conversion succeeds');
 
+# ANALYZE, which autovacuum may run at any time, has it plan again, but notices come once.
+$client->query_safe('INSERT INTO viewed SELECT FROM generate_series(1, 9); BEGIN; SELECT FROM viewed');
+$session = start(q{SELECT snowflake_convert('viewed', generator => 'snowflake_id()')});
+wait_for($session, q{mode = 'AccessExclusiveLock'});
+$client->query_safe('ANALYZE viewed; COMMIT');
+is(() = finish_converting($session) =~ /NOTICE: .* is replaced/g, 1, 'notices come once if the table is analyzed meanwhile');
+
 # It can be cancelled after it has seen a change, too.
 $client->query_safe('BEGIN; SELECT FROM parents');
 $holder->query_safe('BEGIN; SELECT FROM children');
