@@ -279,6 +279,8 @@ value_of(SnowflakeParameter parameter, const SnowflakeConversion *conversion, Oi
 									   conversion->search_path);
 		case parameter_online:
 			return BoolGetDatum(conversion->online);
+		case parameter_again:
+			return BoolGetDatum(conversion->again);
 		default:
 			return conversion->arrays[parameter];
 	}

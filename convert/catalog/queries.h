@@ -76,6 +76,7 @@ typedef struct SnowflakeConversion
 
 	/* sequences.c */
 	List	   *sequences;		/* that get the kind, as OIDs */
+	bool		again;			/* have others the kind already? */
 
 	/* columns.c */
 	List	   *found;			/* of SnowflakeColumn, without a foreign key */

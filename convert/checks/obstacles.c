@@ -69,11 +69,10 @@ static const struct
 	int			flags;
 }			lists[] = {
 	{sql_column_obstacles, 0},
-	{sql_cast_obstacles, 0},
+	{sql_object_obstacles, 0},
 	{sql_call_obstacles, BLOCKS},
 	{sql_dependent_obstacles, DIRECT},
 	{sql_recreated_obstacles, DIRECT},
-	{sql_row_obstacles, DIRECT},
 	{sql_lock_obstacles, DIRECT},
 	{sql_rebuilt_obstacles, DIRECT},
 	{sql_trigger_obstacles, DIRECT},

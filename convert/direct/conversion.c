@@ -302,6 +302,7 @@ snowflake_convert_list_notices(const SnowflakeConversion *conversion)
 	if (!OidIsValid(conversion->schema))
 		snowflake_convert_find_kept_default(linitial(conversion->keys), &findings);
 	findings = list_concat(findings, snowflake_convert_ask_notices(conversion, sql_notices));
+	findings = list_concat(findings, snowflake_convert_ask_notices(conversion, sql_kind_notices));
 	snowflake_convert_find_doubles(conversion, &findings);
 	return findings;
 }

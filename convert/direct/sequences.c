@@ -322,16 +322,6 @@ check_table(const SnowflakeKindCall *call)
 }
 
 /*
- * What is to be said of the other sequences, and of what reads these.
- */
-static List *
-find_notices(const SnowflakeKindCall *call)
-{
-	return snowflake_convert_ask_notices(call->conversion, call->done == NIL ?
-										 sql_first_kind_notices : sql_kind_notices);
-}
-
-/*
  * Find the sequences, and what prevents them from getting the kind.
  */
 static List *
@@ -346,6 +336,7 @@ find_kinds(SnowflakeKindCall *call, bool lock)
 	if (lock && OidIsValid(call->relid))
 		check_table(call);
 	conversion->sequences = call->sequences;
+	conversion->again = call->done != NIL;
 	(void) snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, &obstacles);
 	return obstacles;
 }
@@ -360,7 +351,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call)
 {
 	List	   *findings = find_kinds(call, true);
 	const char *kind = snowflake_convert_kind_name(call->conversion->kind);
-	bool		is_new = call->done != NIL;
+	bool		is_new = call->conversion->again;
 	ListCell   *cell;
 
 	foreach(cell, call->rows)
@@ -379,7 +370,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call)
 											 psprintf("%sCall snowflake_convert_schema() with kind => '%s'.",
 													  is_new ? others : "", kind));
 	}
-	return list_concat(findings, find_notices(call));
+	return list_concat(findings, snowflake_convert_ask_notices(call->conversion, sql_kind_notices));
 }
 
 /*
@@ -486,7 +477,7 @@ snowflake_convert_change_kinds(SnowflakeKindCall *call)
 	if (call->conversion->kind == SNOWFLAKE_CONVERT_RANGE)
 		(void) snowflake_convert_do(prepare, call, NULL);
 	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, true));
-	call->notices = find_notices(call);
+	call->notices = snowflake_convert_ask_notices(call->conversion, sql_kind_notices);
 	run_for_owners(call, sql_kind_statements);
 	snowflake_become_caller(&caller);
 	report_kinds(call);

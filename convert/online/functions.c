@@ -418,7 +418,6 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	snowflake_online_begin_function(fcinfo, &online);
 	snowflake_online_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
-	online.options.by_hand = true;
 	steps = snowflake_online_list_steps(conversion);
 	if (!snowflake_online_check_obstacles(&online, steps, &findings, &changer))
 		ereport(ERROR,

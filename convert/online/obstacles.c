@@ -72,8 +72,7 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 /* When a list of obstacles is asked. */
 enum
 {
-	SUBSCRIBERS = 1,			/* unless subscribers are ready */
-	PROCEDURE = 2				/* unless the statements are run by hand */
+	SUBSCRIBERS = 1				/* unless subscribers are ready */
 };
 
 static const struct
@@ -85,7 +84,6 @@ static const struct
 	{sql_trigger_obstacles, 0},
 	{sql_function_obstacles, 0},
 	{sql_publication_obstacles, SUBSCRIBERS},
-	{sql_pgaudit_obstacles, PROCEDURE},
 };
 
 /*
@@ -102,8 +100,6 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 
 	if (options->subscribers_ready)
 		never |= SUBSCRIBERS;
-	if (options->by_hand)
-		never |= PROCEDURE;
 	for (size_t i = 0; i < lengthof(lists); i++)
 	{
 		if ((lists[i].flags & never) == 0)

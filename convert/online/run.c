@@ -549,29 +549,6 @@ next_step(Progress *progress)
 }
 
 /*
- * Name tables that are prepared for a conversion, at the end of one.  It does not
- * know those of its tables whose foreign key was dropped meanwhile.
- */
-static void
-report_left_tables(const SnowflakeOnline *online)
-{
-	List	   *owner = snowflake_convert_oid_parameter(online->transaction.owner);
-	List	   *rows = snowflake_convert_ask_server(owner, sql_left_tables);
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_texts(rows))
-	{
-		char	   *table = lfirst(cell);
-
-		ereport(NOTICE,
-				(errmsg("table %s has the trigger of a conversion that is not complete", table),
-				 errhint("If it is left from this one, because a foreign key or its column was dropped, run SELECT %s.snowflake_convert_undo(%s::regclass).",
-						 quote_identifier(get_namespace_name(online->namespace)),
-						 quote_literal_cstr(table))));
-	}
-}
-
-/*
  * SnowflakeOnlineWork: run the next step, as far as it is one transaction.
  */
 static void
@@ -584,8 +561,6 @@ take_turn(SnowflakeOnline *online, void *argument)
 	progress->step = step;
 	progress->done = false;
 	progress->statement = NULL;
-	if (step == NULL)
-		report_left_tables(online);
 	if (step == NULL || step->phase > online->options.until)
 		return;
 	if (progress->start == 0)

@@ -38,7 +38,6 @@ typedef struct SnowflakeOnlineOptions
 {
 	SnowflakeOnlinePhase until; /* the last phase */
 	bool		subscribers_ready;
-	bool		by_hand;		/* the plan only */
 	bool		undo;
 	int64		batch_us;		/* length of a batch */
 	double		work_share;		/* of the time, how much is work */

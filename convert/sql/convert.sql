@@ -139,19 +139,6 @@ SELECT snowflake_convert('of_type');
 CREATE TABLE ahead (id bigint PRIMARY KEY);
 INSERT INTO ahead VALUES (9223372036854775807);
 SELECT snowflake_convert('ahead');
--- rows that fill a block, and no longer fit with the wider column
-DO $$ BEGIN EXECUTE (SELECT format('CREATE TABLE wide (id serial PRIMARY KEY, n int NOT NULL DEFAULT 0, %s)',
-    string_agg(format('c%s bigint NOT NULL DEFAULT 0', i), ', ')) FROM generate_series(1, 1016) i); END $$;
-INSERT INTO wide DEFAULT VALUES;
-SELECT snowflake_convert('wide', dry_run => true);
-ALTER TABLE wide DROP COLUMN c1;
-SELECT snowflake_convert('wide', dry_run => true);
--- a row has a bit for each column that was dropped
-DO $$ BEGIN EXECUTE (SELECT 'ALTER TABLE wide ' || string_agg('DROP COLUMN c' || i, ', ') FROM generate_series(2, 17) i); END $$;
-SET client_min_messages = error;
-SELECT snowflake_convert('wide');
-RESET client_min_messages;
-INSERT INTO wide DEFAULT VALUES;
 CREATE TABLE foreign_key (id serial PRIMARY KEY, v int);
 CREATE TABLE theirs (f int REFERENCES foreign_key);
 CREATE ROLE regress_shop_owner;

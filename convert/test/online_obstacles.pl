@@ -114,10 +114,10 @@ my @obstacles = (
 	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a DISABLE TRIGGER ALL', 'triggers of foreign key a_t_fkey of table a are disabled' ],
 	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a OWNER TO regress_other', 'table public\.a|table a is owned by role regress_other, but table t by role' ],
 	[ 'CREATE TABLE a (t int REFERENCES t) PARTITION BY LIST (t)', 'column t of table a is part of the partition key' ],
-	[ 'CREATE STATISTICS s ON id, v FROM t; ALTER STATISTICS s OWNER TO regress_other', 'statistics object public\.s is owned by role regress_other, but its table by role' ],
+	[ 'CREATE STATISTICS s ON id, v FROM t; ALTER STATISTICS s OWNER TO regress_other', 'statistics object public\.s of table t belongs to another role' ],
 	[ 'GRANT UPDATE (id) ON t TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT UPDATE (id) ON t TO regress_reader; RESET ROLE',
 	  'UPDATE privilege on column id of table t was granted by role regress_other, not by the owner' ],
-	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index public\.i is invalid' ],
+	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index i of table t is invalid' ],
 	[ 'CREATE INDEX i ON t (hash_record(t))', 'index i uses whole rows of its table' ],
 	[ 'CREATE INDEX i ON t (v) WHERE t IS NOT NULL', 'index i uses whole rows of its table' ],
 	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE ((id % 100) WITH =)', 'exclusion constraint x of table t depends on a converted column' ],
@@ -136,7 +136,6 @@ my @obstacles = (
 	[ 'CREATE PUBLICATION p FOR TABLE t (id, v) WHERE (v > 5)', 'publication p publishes updates of table t, but its row filter has a column that the replica identity lacks' ],
 	[ 'CREATE TABLE a (t int REFERENCES t, v int PRIMARY KEY) PARTITION BY LIST (v); CREATE TABLE child PARTITION OF a DEFAULT; CREATE PUBLICATION p FOR TABLE a (t) WITH (publish_via_partition_root)',
 	  'publication p publishes updates of table child, but its column list lacks a column of the replica identity' ],
-	[ 'CREATE STATISTICS s ON (id::bigint) FROM t', 'statistics object s has a cast of column id of table t to bigint' ],
 	# what is created again, but does not accept a bigint
 	[ 'CREATE VIEW ov AS SELECT narrow(id) FROM t', 'view public\.ov cannot be created again: function public\.narrow\(bigint\) does not exist' ],
 	[ 'CREATE VIEW ov AS SELECT id AS i FROM t; CREATE VIEW ow AS SELECT i FROM ov WHERE narrow(i) > 0', 'view public\.ow cannot be created again: function public\.narrow\(bigint\) does not exist' ],
@@ -221,16 +220,6 @@ like(run_in($node, 'postgres', 'CREATE TEMP TABLE temporary (id int PRIMARY KEY)
 sql($node, 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
 unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
 is(sql($node, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
-
-# pgAudit
-sql($node, 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
-sql($node, q{
-	SET allow_system_table_mods = on;
-	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
-	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
-like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
-unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
-sql($node, "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
 
 # For each statement, create a function with a text like this, of its number and the statement.
 # The plan names those that are an obstacle (1), or, if there is no obstacle, those of which it

@@ -20,9 +20,9 @@
 -- The columns that hold a key without a foreign key: their tables, columns, verdicts, and reasons.
 -- parameters: found_tables oid[], found_columns int2[], found_verdicts text[], found_reasons text[]
 
--- The schema, the object that a query is about, the search_path of the caller, and whether the
--- tables are in use.
--- parameters: schema oid, object oid, search_path text, online bool
+-- The schema, the object that a query is about, the search_path of the caller, whether the tables
+-- are in use, and whether other sequences have the kind already.
+-- parameters: schema oid, object oid, search_path text, online bool, again bool
 
 -- The regular expression for a name as a whole word.  As standard_conforming_strings
 -- may be off, all backslashes are in E''.
@@ -92,8 +92,8 @@ ORDER BY number, line COLLATE "C"
 -- conversion, and is only told afterwards.  Columns that were found come in the order of their
 -- likelihood.
 -- snippet: notices(entries)
-SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default) THEN 'warning'
-    ELSE 'info' END AS severity,
+SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default) AND NOT $again
+    THEN 'warning' ELSE 'info' END AS severity,
   form, title, object, line, message, detail, hint, f.place
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
   LEFT JOIN (SELECT column_name, min(place) AS place FROM found GROUP BY 1) f

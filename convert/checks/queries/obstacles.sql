@@ -20,17 +20,16 @@ SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
 FROM changed c JOIN pg_class r ON r.oid = c.relid
   JOIN pg_roles o ON o.oid = r.relowner
 
--- The smallest rows that tables can have, whose columns are NULL where they can be: as they are
--- converted directly; and online, with the new columns beside the old ones, and with the old
--- ones dropped.  A row with a NULL has a bit for each column, a dropped one is NULL, and so
--- converting online may make a row bigger than the columns are.
+-- The smallest rows that tables in use can have, whose columns are NULL where they can be: with the
+-- new columns beside the old ones, and with the old ones dropped.  A row with a NULL has a bit for
+-- each column, a dropped one is NULL, and so a row may become bigger than the columns are.
 -- cte: row_column(relid, form, attnum, length, alignment, is_null)
 WITH widened(relid, attnum, form) AS (
-  SELECT relid, attnum, form FROM target, unnest(ARRAY['direct', 'both', 'new']) form
+  SELECT relid, attnum, form FROM target, unnest(ARRAY['both', 'new']) form
   WHERE change = 'widen')
 SELECT f.relid, f.form, a.attnum::int,
-  CASE WHEN w.form = 'direct' THEN 8 WHEN a.attlen < 0 THEN 1 ELSE a.attlen END,
-  CASE WHEN w.form = 'direct' THEN 8 WHEN a.attlen < 0 THEN 1
+  CASE WHEN a.attlen < 0 THEN 1 ELSE a.attlen END,
+  CASE WHEN a.attlen < 0 THEN 1
     ELSE CASE a.attalign WHEN 'd' THEN 8 WHEN 'i' THEN 4 WHEN 's' THEN 2 ELSE 1 END END,
   a.attisdropped OR NOT a.attnotnull OR coalesce(w.form = 'new', false)
 FROM (SELECT DISTINCT relid, form FROM widened) f
@@ -40,7 +39,6 @@ WHERE NOT starts_with(a.attname, 'snowflake_new_')
 UNION ALL
 SELECT w.relid, w.form, 1600 + w.attnum, 8, 8, NOT a.attnotnull
 FROM widened w JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
-WHERE w.form <> 'direct'
 
 -- Only of those that may be too big with what aligns the columns.
 -- cte: row_form(relid, form, header, lengths, alignments) materialized
@@ -60,12 +58,11 @@ FROM row_part p JOIN row_form f ON (f.relid, f.form) = (p.relid, p.form)
   CROSS JOIN LATERAL (SELECT f.alignments[p.columns + 1]) e(a)
 WHERE p.columns < cardinality(f.lengths)
 
--- cte: big_row(relid, online, line)
-SELECT p.relid, p.form <> 'direct',
-  format('rows of table %s would have at least %s bytes, and %s fit into a block',
+-- cte: big_row(relid, line)
+SELECT p.relid, format('rows of table %s would have at least %s bytes, and %s fit into a block',
     p.relid::regclass, max((p.size + 7) / 8 * 8), current_setting('block_size')::int - 32)
 FROM row_part p
-GROUP BY 1, 2
+GROUP BY 1
 HAVING max((p.size + 7) / 8 * 8) > current_setting('block_size')::int - 32
 
 -- How many objects a conversion locks: what it creates, drops, and creates again, and what belongs
@@ -98,10 +95,6 @@ FROM (SELECT sum(n) FROM lock_use) u(n)
     FROM unnest(ARRAY['max_connections', 'max_prepared_transactions', 'max_worker_processes',
       'max_wal_senders', CASE WHEN current_setting('server_version_num')::int < 180000
       THEN 'autovacuum_max_workers' ELSE 'autovacuum_worker_slots' END]) name) s(setting, sessions)
-
--- Is an expression a cast of a column to bigint, and nothing else?
--- snippet: is_cast(expression, column)
-translate({expression}, '()', '') = translate(format('%I::bigint', {column}), '()', '')
 
 -- What prevents columns from becoming bigint.
 -- list: column_obstacles obstacles
@@ -209,15 +202,10 @@ SELECT format('the conversion needs about %s locks, for which max_locks_per_tran
     '%s, and it is %s', locks, needed, setting), format('table %s', $tables[1]::regclass)
 FROM lock_need WHERE needed > 2 * setting
 
--- list: row_obstacles obstacles
-
--- hint: Move columns to another table, so that rows with the wider columns fit into a block.
-SELECT line, format('table %s', relid::regclass) FROM big_row WHERE NOT online
-
 -- list: online_row_obstacles obstacles
 
 -- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
-SELECT line, format('table %s', relid::regclass) FROM big_row WHERE online
+SELECT line, format('table %s', relid::regclass) FROM big_row
 
 -- Foreign keys are created again, with triggers that are enabled as usual.
 -- list: trigger_obstacles obstacles
@@ -239,14 +227,6 @@ WHERE t.change = 'widen' AND g.tgenabled <> 'O'
 -- the query statements cannot restore.  The name of an index that
 -- is created with its parent is not known before.
 -- list: rebuilt_obstacles obstacles
-
--- All of a table are created again, and those that are not complete would be valid.
--- hint: Drop or rebuild invalid indexes.
-SELECT format('index %s of table %s is invalid', i.indexrelid::regclass, i.indrelid::regclass),
-  t.table_name
-FROM (SELECT DISTINCT relid, table_name FROM target WHERE change = 'widen') t JOIN pg_index i
-  ON i.indrelid = t.relid
-WHERE NOT i.indisvalid
 
 -- hint: PostgreSQL creates such indexes again as copies of those of the partitioned table. Reset
 --   what was set of the partition alone, convert, and set it again, or use
@@ -307,6 +287,22 @@ SELECT format('role %s, the owner of table %s, cannot set the statistics target 
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxstattarget >= 0 AND NOT has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE')
 
+-- list: object_obstacles obstacles
+
+-- All of a table are created again directly, and in use those with the column, and ones that are
+-- not complete would be valid.  Whoever creates one just now has a lock.
+-- hint: Drop indexes that are invalid, or create them again with REINDEX.
+SELECT format('index %s of table %s is invalid', i.indexrelid::regclass, i.indrelid::regclass),
+  t.table_name
+FROM (SELECT DISTINCT relid, table_name FROM target WHERE change = 'widen') t JOIN pg_index i
+  ON i.indrelid = t.relid
+WHERE NOT i.indisvalid
+AND (NOT $online
+     OR ('pg_class'::regclass, i.indexrelid) IN (SELECT classid, objid FROM rebuilt)
+     AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.relation = i.indrelid AND l.granted
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid()))
+
 -- hint: Give statistics objects the owner of the table: PostgreSQL does so when it creates them
 --   again.
 SELECT format('statistics object %I.%I of table %s belongs to another role', s.nspname, s.stxname,
@@ -314,28 +310,6 @@ SELECT format('statistics object %I.%I of table %s belongs to another role', s.n
     format('table %s', r.oid::regclass)
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxowner <> r.relowner
-
--- Such a cast disappears with the type of the column, and what has it has the column itself then,
--- which has no statistics target in an index, nor is enough for statistics.
--- list: cast_obstacles obstacles
-
--- hint: Reset statistics targets of expressions that only cast a column to bigint: ALTER INDEX ...
---   ALTER COLUMN ... SET STATISTICS -1.
-SELECT DISTINCT format('index %I.%I has a statistics target for a cast of %s to bigint', i.nspname,
-    i.relname, t.column_name), t.column_name
-FROM target t JOIN rebuilt_index i ON i.indrelid = t.relid
-  JOIN pg_attribute a ON a.attrelid = i.oid AND a.attstattarget >= 0
-WHERE t.change = 'widen' AND {is_cast(pg_get_indexdef(i.oid, a.attnum, true), t.attname)}
-
--- hint: Drop statistics objects that only cast a column to bigint, or that have it, too.
-SELECT format('statistics object %I.%I has a cast of %s to bigint', s.nspname, s.stxname,
-    t.column_name), t.column_name
-FROM target t JOIN rebuilt_statistics s ON s.stxrelid = t.relid
-  CROSS JOIN LATERAL unnest(pg_get_statisticsobjdef_expressions(s.oid)) e(expression)
-WHERE t.change = 'widen' AND {is_cast(e.expression, t.attname)}
-AND (t.attnum = ANY (s.stxkeys)
-     OR cardinality(s.stxkeys::int2[])
-        + cardinality(pg_get_statisticsobjdef_expressions(s.oid)) = 1)
 
 -- list: type_obstacles obstacles
 

@@ -28,12 +28,6 @@ SELECT oid FROM row_function WHERE owned ORDER BY 1
 SELECT attname, relid FROM target WHERE change = 'widen'
 ORDER BY key, NOT is_root, relid, attnum
 
--- snippet: idle
-SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
-  'If keys come from it, or numbers that no two servers may share, such as those of documents, '
-  'call snowflake_set_sequence_kind().'
-FROM idle_sequence
-
 -- What cures a column that is not widened: an argument of the conversion, or, of one table, a
 -- statement.
 -- snippet: widening(hint)
@@ -44,12 +38,6 @@ CASE WHEN $schema <> 0 THEN {hint}
       FROM pg_extension WHERE extname = 'snowflake_convert'), relid::regclass, attname)
   ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
     attname) END
-
--- snippet: readers
-SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
-  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
-  'import call setval() whatever it is.'
-FROM position_reader
 
 -- list: notices notices
 
@@ -130,13 +118,6 @@ SELECT column_name, format('%s (%s%s)%s', column_name, type, CASE WHEN rounds TH
   'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
   'text, and those in expressions of generated columns. widen does not do that.'
 FROM unfit
-
--- notice: warning | one each | there might not be enough locks
-SELECT 'max_locks_per_transaction', message, message, NULL,
-  'If the conversion fails, increase max_locks_per_transaction, and restart the server.'
-FROM lock_need CROSS JOIN LATERAL (SELECT format('the conversion needs about %s locks, for which '
-  'max_locks_per_transaction should be %s, and it is %s', locks, needed, setting)) m(message)
-WHERE needed > setting AND needed <= 2 * setting AND NOT $online
 
 -- That it came from a sequence is in the notice about the sequence.
 -- notice: warning | one each | defaults are replaced
@@ -237,12 +218,6 @@ SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regc
   'sequence of their own.'
 FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
 WHERE $keeps_sequences[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
-
--- notice: first | list | sequences that feed no column stay as they are
-{idle}
-
--- notice: warning | list | functions and views read last_value of sequences
-{readers}
 
 -- notice: warning | list | defaults make texts of snowflake IDs
 SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NULL,

@@ -324,19 +324,17 @@ WHERE $kind = 'local' AND c.relnamespace = $schema
 AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
 
--- What is to be said before the first sequence gets the kind, and afterwards.
--- list: first_kind_notices notices
-
--- notice: warning | list | sequences that feed no column stay as they are
-{idle}
-
--- notice: warning | list | functions and views read last_value of sequences
-{readers}
-
+-- What is to be said of the other sequences, and of what reads these.
 -- list: kind_notices notices
 
--- notice: info | list | sequences that feed no column stay as they are
-{idle}
+-- notice: first | list | sequences that feed no column stay as they are
+SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+  'If keys come from it, or numbers that no two servers may share, such as those of documents, '
+  'call snowflake_set_sequence_kind().'
+FROM idle_sequence
 
 -- notice: warning | list | functions and views read last_value of sequences
-{readers}
+SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
+  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
+  'import call setval() whatever it is.'
+FROM position_reader

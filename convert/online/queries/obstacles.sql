@@ -212,12 +212,6 @@ SELECT line FROM lost_view WHERE number = 2
 -- hint: Remove privileges and comments of the row types of views, convert, and set them again.
 SELECT line FROM lost_view WHERE number = 4
 
--- hint: Give statistics objects the owner of the table.
-SELECT format('statistics object %I.%I is owned by role %s, but its table by role %s',
-  stat.nspname, stxname,
-    stxowner::regrole, tab.relowner::regrole)
-FROM stat JOIN tab ON tab.relid = stat.stxrelid WHERE stxowner <> tab.relowner
-
 -- hint: Take the table out of such publications, or give them the owner of the table.
 SELECT format('publication %I has a column list or row filter with %s, and is owned by role %s',
     b.pubname, t.column_name, b.pubowner::regrole)
@@ -292,18 +286,6 @@ FROM (SELECT 'pg_constraint'::regclass, oid, conname FROM fkey WHERE conparentid
   UNION ALL SELECT 'pg_class'::regclass, indexrelid, relname FROM idx
   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxname FROM stat) o(classid, objid, name)
 WHERE starts_with(name::text, 'snowflake_new_')
-
--- hint: Drop indexes that are invalid, or create them again with REINDEX.
--- Whoever creates one just now has a lock.
-SELECT DISTINCT format('index %I.%I is invalid', n.nspname, c.relname)
-FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass
-    AND {on_column(d, col)}
-  JOIN pg_index i ON i.indexrelid = d.objid JOIN pg_class c ON c.oid = d.objid
-  JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE NOT i.indisvalid
-AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.relation = i.indrelid AND l.granted
-  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid())
 
 -- hint: Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger.
 SELECT format('trigger %I of table %s would be fired after trigger ~snowflake_new', g.tgname,
@@ -518,21 +500,6 @@ AND (b.puballtables AND tab.parent IS NULL
         AND a.relnamespace = r.relnamespace)
       OR EXISTS (SELECT FROM pg_publication_rel p
                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))
-
--- Versions of pgAudit that fail at a statement that commits inside another:
--- those that were released before it was fixed.  Where only the library is
--- loaded, its version is that of the installed files.
--- list: pgaudit_obstacles obstacles
--- hint: Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of
---   snowflake_convert_plan() by hand.
-SELECT format('pgAudit has version %s, which fails at statements within a procedure', version),
-  $tables[1]::regclass::text
-FROM (SELECT coalesce(
-    (SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'),
-    (SELECT default_version FROM pg_available_extensions WHERE name = 'pgaudit'
-    AND EXISTS (SELECT FROM pg_settings WHERE name = 'pgaudit.log_catalog'
-      AND vartype = 'bool')))) v(version)
-WHERE version IN ('1.7', '1.7.0', '16.0', '17.0')
 
 -- list: online_notices notices
 

@@ -26,11 +26,3 @@ AND n.tgname::text COLLATE "C" < o.tgname::text COLLATE "C" AND n.tgfoid = o.tgf
 -- name: table_of_other
 SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid
 WHERE r.relowner <> $object LIMIT 1
-
--- Tables of role $owner with the trigger of a conversion.
--- texts: owner
--- name: left_tables
-SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname)
-FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
-WHERE g.tgname = '~snowflake_new' AND g.tgparentid = 0 AND c.relowner = $owner::oid
-ORDER BY 1

@@ -76,8 +76,7 @@ note "pgAudit $version";
 my $old = $version =~ /^(?:1\.7(?:\.0)?|16\.0|17\.0)$/;
 if ($old)
 {
-	like($err, qr/ERROR:  cannot convert.*\nDETAIL:  pgAudit has version \Q$version\E, which fails at statements within a procedure\n/,
-		"pgAudit $version is an obstacle");
+	like($err, qr/ERROR/, "pgAudit $version fails at statements within a procedure");
 	convert_by_hand($node->connstr($audited), 'pgAudit, by hand');
 }
 else
@@ -92,7 +91,7 @@ my $loaded = new_database($node, 'loaded');
 $err = convert_online($node, $loaded, "'orders'");
 if ($old)
 {
-	like($err, qr/DETAIL:  pgAudit has version \Q$version\E,/, "pgAudit $version as a library is an obstacle");
+	like($err, qr/ERROR/, "pgAudit $version as a library fails at them, too");
 	convert_by_hand($node->connstr($loaded), 'pgAudit as a library, by hand');
 }
 else
