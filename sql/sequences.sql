@@ -359,21 +359,14 @@ ROLLBACK TO s;
 SELECT is_id(nextval('users_id_seq'));
 COMMIT;
 
--- back to local: position and CYCLE
-ALTER SEQUENCE plain_id_seq CYCLE;
+-- back to local: position
 SELECT snowflake_set_sequence_kind('plain_id_seq');
-SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
 SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
 SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
-SELECT nextval('plain_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
--- NO CYCLE holds
-SELECT snowflake_set_sequence_kind('plain_id_seq');
-ALTER SEQUENCE plain_id_seq NO CYCLE MINVALUE 5000 MAXVALUE 1000;
-ALTER SEQUENCE plain_id_seq NO CYCLE;
-SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
-SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
-SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
+SELECT nextval('plain_id_seq');
+-- CYCLE has to be off
 ALTER SEQUENCE plain_id_seq CYCLE;
+SELECT snowflake_set_sequence_kind('plain_id_seq');
 
 -- INCREMENT: clients count up from the value, or down to it
 CREATE SEQUENCE pooled INCREMENT 50;

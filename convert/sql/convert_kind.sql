@@ -114,7 +114,7 @@ SELECT * FROM snowflake_convert_report('app', kind => 'range', details => true) 
 SELECT snowflake_convert('users', 'number', kind => 'range');
 
 -- what is in the way
-CREATE SEQUENCE app.back INCREMENT -1;
+CREATE SEQUENCE app.back INCREMENT -1 CYCLE;
 CREATE TABLE app.countdown (id bigint PRIMARY KEY DEFAULT nextval('app.back'));
 CREATE TABLE app.steps (id bigserial PRIMARY KEY);
 ALTER SEQUENCE app.steps_id_seq INCREMENT 100000;

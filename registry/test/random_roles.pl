@@ -57,9 +57,9 @@ sub labels
 	my $number = one(0, 1, 5, -1, '9223372036854775807', '9223372036854775808', '1e3', '');
 
 	return one(
-		'NULL', 'NULL', map { "'$_'" } 'snowflake', 'snowflake', "snowflake last_value=$number", "snowflake next_value=$number", "snowflake cycle", 'snowflake default', "snowflake last_value=$number cycle default",
+		'NULL', 'NULL', map { "'$_'" } 'snowflake', 'snowflake', "snowflake last_value=$number", "snowflake next_value=$number", 'snowflake default', "snowflake last_value=$number default",
 		'range', "range database=x name=" . one(@sequences, 'x', '', 'a b', '"q".s'), "range last_value=$number database=x name=" . one(@sequences), 'range default database=x name=public.own', 'local', 'local last_value=1', '', ' ', ' snowflake', 'Snowflake',
-		'snowflake x', 'snowflake name=app.s1', 'snowflake  last_value=1', 'range name=' . 'n' x one(10, 300, 400, 5000), "snowflake\tcycle", 'snowflake ' . 'cycle ' x 500, join '', map { chr 33 + int rand 90 } 1 .. 10) =~ s/(?<=.)'(?=.)/''/gr;
+		'snowflake x', 'snowflake name=app.s1', 'snowflake  last_value=1', 'range name=' . 'n' x one(10, 300, 400, 5000), "snowflake\tdefault", 'snowflake ' . 'default ' x 500, join '', map { chr 33 + int rand 90 } 1 .. 10) =~ s/(?<=.)'(?=.)/''/gr;
 }
 
 sub kinds { return one(qw('snowflake' 'snowflake' 'snowflake' 'local' 'local' 'local' 'range' 'range' 'RANGE' '' NULL)); }

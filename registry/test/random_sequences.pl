@@ -381,11 +381,7 @@ sub set_kind
 	$synced{$s} = 0 if $before eq 'range';
 	return if $before eq $kind;
 	my (undef, $plain_error) = run_plain($who, "SELECT new_file('$s')");
-	if ($before eq 'local')
-	{
-		# It has no CYCLE until it is local again.
-		return;
-	}
+	return if $before eq 'local';
 	resync($who, $s) if $kind eq 'local' && !$synced{$s};
 	return;
 }

@@ -74,14 +74,6 @@ decreases_maximum(const AlterSeqStmt *statement, Oid relid)
 	return new_maximum(statement, &now) < now.seqmax;
 }
 
-static bool
-has_no_cycle(const AlterSeqStmt *statement)
-{
-	DefElem    *cycle = find_option(statement, "cycle");
-
-	return cycle != NULL && !boolVal(cycle->arg);
-}
-
 /*
  * The same statement with RESTART.
  */
@@ -96,9 +88,9 @@ with_restart(PlannedStmt *planned)
 }
 
 /*
- * Before ALTER SEQUENCE of one that is not local: have the label say what the statement
- * says of CYCLE.  The sequence is exhausted, and a lower MAXVALUE would be below its last
- * value; so it restarts with that, and is exhausted again afterwards.
+ * Before ALTER SEQUENCE of one that is not local.  The sequence is exhausted, and a lower
+ * MAXVALUE would be below its last value; so it restarts with that, and is exhausted again
+ * afterwards.
  *
  * The lock and the check of the owner are those of the statement.  In a read-only
  * transaction, that fails; a standby has no such lock.
@@ -115,8 +107,6 @@ snowflake_prepare_alter(PlannedStmt *planned)
 									 RVR_MISSING_OK, RangeVarCallbackOwnsRelation, NULL);
 	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE)
 		return planned;
-	if (has_no_cycle(statement))
-		snowflake_forget_cycle(relid);
 	return decreases_maximum(statement, relid) ? with_restart(planned) : planned;
 }
 

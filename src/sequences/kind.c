@@ -5,9 +5,9 @@
  *
  * The kind is a security label.  Whoever owns the sequence may set it, and it
  * is dumped, copied with the database, and dropped like any other.  A sequence
- * without a label is local.  The label also keeps what becoming local again
- * needs: the position, and CYCLE (label.c).  The label "local", which is as none for
- * all but the view, says that somebody wants the kind that new tables do not get.
+ * without a label is local.  The label also keeps the position from before (label.c).
+ * The label "local", which is as none for all but the view, says that somebody wants the
+ * kind that new tables do not get.
  *
  * A sequence of another kind is exhausted: whatever reaches the server's own
  * nextval() fails.  See README.md for the protocol.
@@ -27,11 +27,9 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_sequence.h"
 #include "commands/dbcommands.h"
-#include "commands/defrem.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -55,22 +53,6 @@
 #include "shared/table_owner.h"
 
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
-
-/*
- * Set or reset CYCLE, as its owner.
- */
-static void
-set_cycle(Oid relid, bool cycle)
-{
-	AlterSeqStmt *statement = makeNode(AlterSeqStmt);
-
-	statement->sequence = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
-									   get_rel_name(relid), -1);
-	statement->options = list_make1(makeDefElem("cycle",
-												(Node *) makeBoolean(cycle), -1));
-	(void) AlterSequence(NULL, statement);
-	CommandCounterIncrement();
-}
 
 /*
  * Fail if a sequence was used, and the label does not have its position.
@@ -104,16 +86,6 @@ check_name(Oid relid, const SequenceLabel *label)
 			 errmsg("permission denied to use numbers of \"%s\" of database \"%s\" for sequence \"%s\"",
 					label->name, label->database, get_rel_name(relid)),
 			 errhint("Only the owner of the database can use another name than that of the sequence, or another database.")));
-}
-
-/*
- * Fail if a sequence cannot get a label that it has not.
- */
-static void
-check_label(Oid relid, const SequenceLabel *label)
-{
-	snowflake_check_suitable(relid, label->kind);
-	check_position(relid, label);
 }
 
 /*
@@ -153,8 +125,6 @@ become_local(Oid relid, const SequenceLabel *label, bool ask_registry)
 	ResetSequence(relid);
 	if (label->has_position || position.is_called)
 		snowflake_set_position(relid, snowflake_position_within(position, &definition));
-	if (label->cycle)
-		set_cycle(relid, true);
 }
 
 /*
@@ -203,7 +173,8 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 
 	if (old_text == NULL && label != NULL)
 	{
-		check_label(relid, label);
+		snowflake_check_suitable(relid, label->kind);
+		check_position(relid, label);
 		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE &&
 			(!snowflake_is_unused(relid) || snowflake_greatest_key(relid, NULL) > 0))
 			settle_written(relid, label);
@@ -280,8 +251,6 @@ static void
 fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 		   SequenceLabel *label)
 {
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-
 	memset(label, 0, sizeof(SequenceLabel));
 	label->kind = kind;
 
@@ -290,7 +259,6 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	label->position = snowflake_get_position(relid);
 	label->has_position = !snowflake_is_unused(relid);
 	UnlockRelationOid(relid, RowExclusiveLock);
-	label->cycle = definition.seqcycle;
 	if (kind != SNOWFLAKE_KIND_RANGE)
 		return;
 	strlcpy(label->database, get_database_name(MyDatabaseId), sizeof(label->database));
@@ -342,31 +310,14 @@ set_label(Oid relid, const SequenceLabel *label, bool ask_registry)
 }
 
 /*
- * A sequence of another kind, which has no CYCLE, is to have none when it is local
- * again, either.
- */
-void
-snowflake_forget_cycle(Oid relid)
-{
-	SequenceLabel label = snowflake_sequence_label(relid);
-
-	if (!label.cycle)
-		return;
-	label.cycle = false;
-	set_label(relid, &label, false);
-}
-
-/*
  * Make a local sequence one of another kind, for which it has a label.
  */
 static void
 set_nonlocal(Oid relid, const SequenceLabel *label)
 {
-	if (label->cycle)
-		set_cycle(relid, false);
 	if (label->kind == SNOWFLAKE_KIND_RANGE)
 	{
-		check_label(relid, label);
+		snowflake_check_suitable(relid, label->kind);
 		snowflake_settle_range(relid, label);
 	}
 	set_label(relid, label, false);
@@ -477,7 +428,7 @@ settle_ranges(const List *relids)
 		CHECK_FOR_INTERRUPTS();
 		if (snowflake_get_label(relid) != NULL)
 			continue;
-		snowflake_check_possible(relid, SNOWFLAKE_KIND_RANGE);
+		snowflake_check_suitable(relid, SNOWFLAKE_KIND_RANGE);
 		fill_label(relid, SNOWFLAKE_KIND_RANGE, NULL, &label);
 
 		/* It may have got its kind while this waited to read its file. */

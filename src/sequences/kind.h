@@ -19,7 +19,6 @@
 extern void snowflake_register_kinds(void);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 							   const char *name, bool without_registry);
-extern void snowflake_forget_cycle(Oid relid);
 extern void snowflake_prepare_ranges(const List *relids);
 extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind,
 								bool without_registry);

@@ -3,8 +3,8 @@
  * label.c
  *	  The labels of sequences: which have one, and its text.
  *
- *		snowflake [last_value=N | next_value=N] [cycle] [default]
- *		range [last_value=N | next_value=N] [cycle] [default] [database=DATABASE]
+ *		snowflake [last_value=N | next_value=N] [default]
+ *		range [last_value=N | next_value=N] [default] [database=DATABASE]
  *			name=SCHEMA.SEQUENCE
  *
  * The position is the one from before; without it the sequence was at its
@@ -119,8 +119,6 @@ read_word(const char *word, SequenceLabel *label)
 
 	if (strcmp(word, "default") == 0)
 		return label->by_default = true;
-	if (strcmp(word, "cycle") == 0)
-		return label->cycle = true;
 	if (strncmp(word, "database=", 9) == 0)
 		return label->kind == SNOWFLAKE_KIND_RANGE && read_database(word + 9, label);
 	label->position.is_called = strncmp(word, "last_value=", 11) == 0;
@@ -199,8 +197,6 @@ snowflake_write_label(const SequenceLabel *label)
 		appendStringInfo(&string, " %s=" INT64_FORMAT,
 						 label->position.is_called ? "last_value" : "next_value",
 						 label->position.last_value);
-	if (label->cycle)
-		appendStringInfoString(&string, " cycle");
 	if (label->by_default)
 		appendStringInfoString(&string, " default");
 	if (label->database[0] != '\0')

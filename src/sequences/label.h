@@ -38,7 +38,6 @@ typedef struct SequenceLabel
 	SnowflakeSequenceKind kind;
 	bool		has_position;
 	SequencePosition position;
-	bool		cycle;
 	bool		by_default;		/* because of a setting, for a new table */
 	char		database[NAMEDATALEN];	/* where it got the kind, or empty */
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];	/* of a range sequence */

@@ -129,7 +129,8 @@ snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s sequence \"%s\" must not have CYCLE",
 						snowflake_kind_name(kind), get_rel_name(relid)),
-				 errdetail("What does not know its kind would get small numbers.")));
+				 errdetail("What does not know its kind would get small numbers."),
+				 errhint("Use ALTER SEQUENCE ... NO CYCLE.")));
 }
 
 /*
@@ -277,10 +278,10 @@ snowflake_is_own_sequence(Oid relid)
 }
 
 /*
- * Fail if a sequence cannot be of a kind, even without CYCLE.
+ * Fail if a sequence cannot be of a kind.
  */
 void
-snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
+snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 {
 	if (snowflake_is_own_sequence(relid))
 		ereport(ERROR,
@@ -294,19 +295,9 @@ snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
 				 errmsg("temporary sequence \"%s\" cannot be a range sequence",
 						get_rel_name(relid)),
 				 errdetail("No other session uses it.")));
-	snowflake_check_increment(relid, snowflake_get_definition(relid).seqincrement, kind);
+	snowflake_check_definition(relid, kind);
 	for_each_column(relid, kind == SNOWFLAKE_KIND_RANGE ?
 					check_range_column : check_wide_column, NULL);
-}
-
-/*
- * Fail if it cannot be of a kind now.
- */
-void
-snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
-{
-	snowflake_check_possible(relid, kind);
-	snowflake_check_definition(relid, kind);
 }
 
 /*

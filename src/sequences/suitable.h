@@ -27,7 +27,6 @@ extern void snowflake_check_increment(Oid relid, int64 increment,
 									  SnowflakeSequenceKind kind);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_own_sequence(Oid relid);
-extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_begin_alter_table(void);

@@ -156,7 +156,7 @@ SELECT c.oid::regclass::text AS sequence,
             THEN 'not exhausted: call nextval() or setval() of it'
         WHEN l.label NOT LIKE 'range %' AND t.greatest < 9223372036854775807 OR t.is_integer AND t.greatest < s.seqmax
             THEN 'column is too narrow'
-        WHEN l.label ~ '^[a-z]+( [a-z]+_value=-?[0-9]+)?( cycle)? default( |$)' AND NOT d.is_other AND NOT d.is_stored
+        WHEN l.label ~ '^[a-z]+( [a-z]+_value=-?[0-9]+)? default( |$)' AND NOT d.is_other AND NOT d.is_stored
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
     END AS problem,
     CASE WHEN r.granted > 0 THEN s.seqmax - r.granted END AS numbers_left,

@@ -302,6 +302,10 @@ FROM changing s CROSS JOIN (VALUES (CASE $kind WHEN 'range' THEN 1000000
   WHEN 'snowflake' THEN $max_increment ELSE 9223372036854775807 END)) m(most)
 WHERE $kind <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most
 
+-- hint: Use ALTER SEQUENCE ... NO CYCLE.
+SELECT format('sequence %s has CYCLE', s.name), format('sequence %s', s.name)
+FROM changing s WHERE $kind <> 'local' AND s.seqcycle
+
 -- The tables of $schema, or table $object, with their partitions and children.
 -- cte: fed_table(relid)
 SELECT r.oid FROM pg_class r

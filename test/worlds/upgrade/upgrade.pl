@@ -22,7 +22,7 @@ sub make_servers
 		INSERT INTO t SELECT FROM generate_series(1, 1000);
 		CREATE TABLE s (id bigserial PRIMARY KEY, n int);
 		INSERT INTO s (n) VALUES (1), (2);
-		CREATE SEQUENCE pooled INCREMENT 50 CYCLE;
+		CREATE SEQUENCE pooled INCREMENT 50;
 		SELECT snowflake_set_sequence_kind('s_id_seq'),
 		    snowflake_set_sequence_kind('pooled');
 		INSERT INTO s (n) VALUES (3);
@@ -111,9 +111,9 @@ is( $new->safe_psql(
 		SELECT count(DISTINCT nextval('pooled') / 50) FROM generate_series(1, 1000);
 		SELECT count(*) FROM snowflake_sequences WHERE problem IS NOT NULL;
 		SELECT snowflake_set_sequence_kind('s_id_seq', 'local'), snowflake_set_sequence_kind('pooled', 'local');
-		SELECT nextval('s_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'pooled'::regclass}),
-	"2\n1000\n0\n|\n3|t",
-	'snowflake sequences return IDs after pg_upgrade, and have their positions and CYCLE');
+		SELECT nextval('s_id_seq')}),
+	"2\n1000\n0\n|\n3",
+	'snowflake sequences return IDs after pg_upgrade, and have their positions');
 ask_registry($new);
 like(
 	ask_registry($new),
