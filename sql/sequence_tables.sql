@@ -165,21 +165,15 @@ DROP SCHEMA own;
 
 -- columns that reference keys keep their type
 CREATE TABLE refers (b int REFERENCES t (b), i int REFERENCES t (i), c bigint REFERENCES t (b), n int);
-ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (bi);
-ALTER TABLE t ADD UNIQUE (bi);
-ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (bi);
+ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (i);
 ALTER TABLE refers ADD k int;
 SELECT "column", type FROM columns WHERE "table" = 'refers';
 
--- a column that has IDs stays bigint
-ALTER TABLE t ALTER b TYPE integer;
+-- a column with IDs that becomes narrow: the errors are those of the server
 ALTER TABLE t ALTER COLUMN bi SET DATA TYPE smallint;
-ALTER TABLE part ALTER id TYPE small_int;
-ALTER TABLE part2 ALTER id TYPE integer;
 ALTER TABLE t ALTER s TYPE integer, ALTER b8 TYPE numeric;
 ALTER TABLE defaults ALTER a DROP DEFAULT, ALTER a TYPE integer USING 1;
 SET snowflake.default_sequence_kind = local;
-ALTER TABLE t ALTER b TYPE integer;
 ALTER TABLE before ALTER i TYPE smallint;
 SET snowflake.default_sequence_kind = snowflake;
 

@@ -188,7 +188,7 @@ sub wrapped
 sub statement { return wrapped(rand() < 0.4 ? create_table() : rand() < 0.6 ? alter_table() : other_statement()); }
 
 # What the page of the setting says, and what depends on the value of a key.
-my $documented = qr/violates foreign key constraint|no partition of relation|violates partition constraint|MAXVALUE of (?:range|snowflake) sequence|the registry refuses|integer out of range|must remain bigint|smallint out of range|reached maximum value of sequence|value for domain \w+ violates|is not possible for a (?:snowflake|range) sequence|must not have CYCLE|RESTART value \(\d+\) cannot be greater than MAXVALUE/;
+my $documented = qr/violates foreign key constraint|no partition of relation|violates partition constraint|MAXVALUE of (?:range|snowflake) sequence|the registry refuses|integer out of range|smallint out of range|reached maximum value of sequence|value for domain \w+ violates|is not possible for a (?:snowflake|range) sequence|must not have CYCLE|RESTART value \(\d+\) cannot be greater than MAXVALUE/;
 
 sub both
 {

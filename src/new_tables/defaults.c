@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * defaults.c
- *	  The sequences of a default, as it was written or stored.
+ *	  The sequences of a default, as it was written.
  *
  * These are those with nextval() of a constant.  The constant may be a name that is
  * looked up whenever the default is evaluated, nextval('s'::text); then it is what the
@@ -15,17 +15,13 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
-#include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/varlena.h"
 
 #include "new_tables/defaults.h"
@@ -100,65 +96,4 @@ snowflake_sequences_in_raw_default(Node *expression)
 
 	(void) find_raw_nextval(expression, &sequences);
 	return sequences;
-}
-
-/*
- * The sequence that nextval() gets as its argument, or InvalidOid.
- */
-static Oid
-get_argument(const Node *argument)
-{
-	const Const *constant = (const Const *) argument;
-	const FuncExpr *cast = (const FuncExpr *) argument;
-
-	if (IsA(argument, Const) && !constant->constisnull)
-		return DatumGetObjectId(constant->constvalue);
-	if (!IsA(argument, FuncExpr) || cast->funcid != F_REGCLASS)
-		return InvalidOid;
-	argument = strip_implicit_coercions(linitial(cast->args));
-	constant = (const Const *) argument;
-	if (!IsA(argument, Const) || constant->constisnull)
-		return InvalidOid;
-	return find_sequence(DatumGetTextPP(constant->constvalue));
-}
-
-static bool
-find_nextval(Node *node, void *found)
-{
-	const FuncExpr *call = (const FuncExpr *) node;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, NextValueExpr))
-	{
-		*(Oid *) found = ((NextValueExpr *) node)->seqid;
-		return true;
-	}
-	if (IsA(node, FuncExpr) && call->funcid == F_NEXTVAL)
-	{
-		*(Oid *) found = get_argument(linitial(call->args));
-		return true;
-	}
-	return expression_tree_walker(node, find_nextval, found);
-}
-
-/*
- * The first sequence of the default of a column or its identity, or InvalidOid.
- */
-Oid
-snowflake_sequence_in_default(Oid relid, const char *column)
-{
-	AttrNumber	attnum = get_attnum(relid, column);
-	Relation	relation;
-	Oid			found = InvalidOid;
-
-	if (attnum <= 0)
-		return InvalidOid;
-	relation = try_relation_open(relid, AccessShareLock);
-	if (relation == NULL)
-		return InvalidOid;
-	(void) find_nextval(build_column_default(relation, attnum), &found);
-	/* The statement takes its own lock, at once. */
-	relation_close(relation, AccessShareLock);
-	return found;
 }

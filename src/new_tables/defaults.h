@@ -15,6 +15,5 @@
 #include "nodes/primnodes.h"
 
 extern List *snowflake_sequences_in_raw_default(Node *expression);
-extern Oid	snowflake_sequence_in_default(Oid relid, const char *column);
 
 #endif							/* SNOWFLAKE_DEFAULTS_H */

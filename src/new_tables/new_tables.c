@@ -18,10 +18,6 @@
  * the column.  They are looked up without a lock; the kind is looked up again under that
  * of a change (README.md).
  *
- * Afterwards, new integer columns are named that reference snowflake keys.  With any
- * setting, ALTER COLUMN ... TYPE to less than bigint fails if the values come from a
- * snowflake sequence.
- *
  * What is left alone: scripts of extensions, whose C code knows its types; pg_upgrade;
  * and what restores a dump, because what a dump says is right.  Dumps set both
  * an empty search_path and check_function_bodies.  They have no serial columns and no
@@ -39,15 +35,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
@@ -55,39 +46,15 @@
 #include "parser/parse_type.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "generator/settings.h"
 #include "new_tables/defaults.h"
 #include "new_tables/new_sequences.h"
 #include "new_tables/new_tables.h"
-#include "sequences/exhaust.h"
-#include "sequences/kind.h"
 #include "sequences/suitable.h"
 #include "shared/table_owner.h"
-
-static bool
-is_narrow(Oid type)
-{
-	type = getBaseType(type);
-	return type == INT2OID || type == INT4OID;
-}
-
-/*
- * The snowflake sequence that gives a column its values, also those of an
- * identity, or InvalidOid.
- */
-static Oid
-snowflake_sequence_of(Oid relid, const char *column)
-{
-	Oid			sequence = snowflake_sequence_in_default(relid, column);
-
-	return OidIsValid(sequence) &&
-		snowflake_sequence_kind(sequence) == SNOWFLAKE_KIND_SNOWFLAKE ? sequence : InvalidOid;
-}
 
 static Constraint *
 find_constraint(const List *constraints, ConstrType type)
@@ -222,65 +189,6 @@ begin_add_column(SnowflakeDefinition *definition, const RangeVar *table,
 	fit_column(column, InvalidOid);
 }
 
-static bool
-drops_default(const AlterTableStmt *statement, const char *column)
-{
-	ListCell   *cell;
-
-	foreach(cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
-
-		if (command->subtype == AT_ColumnDefault && command->def == NULL &&
-			strcmp(command->name, column) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Fail if a column gets its values from a snowflake sequence.
- */
-static void
-check_remains_wide(Oid relid, const char *column)
-{
-	Oid			sequence = snowflake_sequence_of(relid, column);
-
-	if (OidIsValid(sequence))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of table \"%s\" must remain bigint",
-						column, get_rel_name(relid)),
-				 errdetail("Its values come from snowflake sequence \"%s\".",
-						   get_rel_name(sequence)),
-				 errhint("Leave the type as it is, or call snowflake_set_sequence_kind(sequence, 'local') first.")));
-}
-
-/*
- * Fail if a statement makes such a column narrow, also for a partition, or another table
- * that inherits it, which may have a default of its own.
- */
-static void
-check_narrowing(const AlterTableStmt *statement, Oid relid)
-{
-	ListCell   *cell;
-	ListCell   *table;
-
-	foreach(cell, statement->cmds)
-	{
-		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
-		Oid			type;
-
-		if (command->subtype != AT_AlterColumnType || drops_default(statement, command->name))
-			continue;
-		type = LookupTypeNameOid(NULL, castNode(ColumnDef, command->def)->typeName, true);
-		if (!OidIsValid(type) || !is_narrow(type))
-			continue;
-		foreach(table, find_all_inheritors(relid, NoLock, NULL))
-			check_remains_wide(lfirst_oid(table), command->name);
-	}
-}
-
 static void
 begin_alter(SnowflakeDefinition *definition, const AlterTableStmt *statement)
 {
@@ -377,12 +285,10 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 		definition->relid = find_own_table((const AlterTableStmt *) statement);
 		if (!OidIsValid(definition->relid))
 			return;
-		check_narrowing((const AlterTableStmt *) statement, definition->relid);
 	}
 	if (creating_extension || snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL)
 		return;
 	definition->statement = statement;
-	definition->command = GetCurrentCommandId(false);
 	begin_with_setting(definition, context);
 	if (definition->hint != NULL)
 	{
@@ -406,62 +312,6 @@ end_sequence(const SnowflakeDefinition *definition)
 }
 
 /*
- * Name the columns of a foreign key that are too narrow for the keys that they reference.
- */
-static void
-warn_of_reference(HeapTuple tuple)
-{
-	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
-	AttrNumber	own[INDEX_MAX_KEYS];
-	AttrNumber	others[INDEX_MAX_KEYS];
-	int			n;
-
-	DeconstructFkConstraintRow(tuple, &n, own, others, NULL, NULL, NULL, NULL, NULL);
-	while (--n >= 0)
-	{
-		char	   *key = get_attname(form->confrelid, others[n], false);
-
-		if (is_narrow(get_atttype(form->conrelid, own[n])) &&
-			OidIsValid(snowflake_sequence_of(form->confrelid, key)))
-			ereport(WARNING,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" of table \"%s\" is too narrow for snowflake IDs",
-							get_attname(form->conrelid, own[n], false),
-							get_rel_name(form->conrelid)),
-					 errdetail("It references column \"%s\" of table \"%s\".", key,
-							   get_rel_name(form->confrelid)),
-					 errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.")));
-	}
-}
-
-/*
- * Name such columns of the foreign keys that the statement has added to a table.
- */
-static void
-warn_of_references(Oid relid, CommandId since)
-{
-	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(constraints, ConstraintRelidTypidNameIndexId,
-							  true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN &&
-			!OidIsValid(((Form_pg_constraint) GETSTRUCT(tuple))->conparentid) &&
-			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
-			HeapTupleHeaderGetCmin(tuple->t_data) >= since)
-			warn_of_reference(tuple);
-	}
-	systable_endscan(scan);
-	table_close(constraints, AccessShareLock);
-}
-
-/*
  * After the statement.
  */
 void
@@ -474,6 +324,4 @@ snowflake_end_definition(SnowflakeDefinition *definition)
 	CommandCounterIncrement();
 	if (IsA(definition->statement, CreateSeqStmt))
 		end_sequence(definition);
-	else if (IsA(definition->statement, AlterTableStmt))
-		warn_of_references(definition->relid, definition->command);
 }

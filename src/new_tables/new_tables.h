@@ -19,7 +19,6 @@
 typedef struct SnowflakeDefinition
 {
 	const Node *statement;		/* or NULL if nothing follows it */
-	CommandId	command;		/* when it began */
 	Oid			relid;			/* of ALTER TABLE */
 	Oid			schema;			/* of a new sequence */
 	char	   *hint;			/* for an identity that is added */
