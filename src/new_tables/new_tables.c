@@ -25,7 +25,7 @@
  *
  * ADD COLUMN ... AS IDENTITY has the server itself evaluate the identity for rows that
  * exist, where nothing of ours is called.  The sequence is exhausted for it, and
- * the error has the statements that do it.
+ * the error has a hint.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -147,45 +147,20 @@ fit_domain(const CreateDomainStmt * statement)
 					LookupTypeNameOid(NULL, statement->typeName, true), initial->raw_expr);
 }
 
-/*
- * What replaces ADD COLUMN ... AS IDENTITY for a table with rows.
- */
-static char *
-make_hint(const RangeVar *table, const ColumnDef * column, const Constraint *identity)
-{
-	char	   *name = quote_qualified_identifier(table->schemaname, table->relname);
-	const char *column_name = quote_identifier(column->colname);
-	char	   *type = format_type_be(LookupTypeNameOid(NULL, column->typeName, true));
-	char	   *values = makeObjectName(table->relname, column->colname, "values");
-
-	values = quote_qualified_identifier(table->schemaname, values);
-	return psprintf("CREATE SEQUENCE %4$s AS %3$s; "
-					"ALTER TABLE %1$s ADD COLUMN %2$s %3$s NOT NULL DEFAULT pg_catalog.nextval(%5$s); "
-					"ALTER TABLE %1$s ALTER COLUMN %2$s DROP DEFAULT, ALTER COLUMN %2$s ADD GENERATED %6$s AS IDENTITY; "
-					"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(%7$s, %8$s), pg_catalog.max(%2$s)) FROM %1$s; "
-					"DROP SEQUENCE %4$s;",
-					name, column_name, type, values, quote_literal_cstr(values),
-					identity->generated_when == ATTRIBUTE_IDENTITY_ALWAYS ? "ALWAYS" : "BY DEFAULT",
-					quote_literal_cstr(name), quote_literal_cstr(column->colname));
-}
-
 static void
-give_hint(void *hint)
+give_hint(void *arg)
 {
 	if (geterrcode() != ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED)
 		return;
 	errdetail("The values of an identity for rows that exist cannot come from a snowflake or range sequence.");
-	errhint("If the table has rows, use: %s", (const char *) hint);
+	errhint("If the table has rows, add a serial column instead of an identity (bigserial for bigint).");
 }
 
 static void
-begin_add_column(SnowflakeDefinition *definition, const RangeVar *table,
-				 const ColumnDef * column)
+begin_add_column(SnowflakeDefinition *definition, const ColumnDef * column)
 {
-	const Constraint *identity = find_constraint(column->constraints, CONSTR_IDENTITY);
-
-	if (identity != NULL && column->typeName != NULL)
-		definition->hint = make_hint(table, column, identity);
+	definition->adds_identity |=
+		find_constraint(column->constraints, CONSTR_IDENTITY) != NULL;
 	fit_column(column, InvalidOid);
 }
 
@@ -200,7 +175,7 @@ begin_alter(SnowflakeDefinition *definition, const AlterTableStmt *statement)
 		AttrNumber	attnum;
 
 		if (command->subtype == AT_AddColumn)
-			begin_add_column(definition, statement->relation, (ColumnDef *) command->def);
+			begin_add_column(definition, (ColumnDef *) command->def);
 		if (command->subtype != AT_ColumnDefault || command->def == NULL)
 			continue;
 		attnum = get_attnum(definition->relid, command->name);
@@ -290,10 +265,9 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 		return;
 	definition->statement = statement;
 	begin_with_setting(definition, context);
-	if (definition->hint != NULL)
+	if (definition->adds_identity)
 	{
 		definition->context.callback = give_hint;
-		definition->context.arg = definition->hint;
 		definition->context.previous = error_context_stack;
 		error_context_stack = &definition->context;
 	}
@@ -317,7 +291,7 @@ end_sequence(const SnowflakeDefinition *definition)
 void
 snowflake_end_definition(SnowflakeDefinition *definition)
 {
-	if (definition->hint != NULL)
+	if (definition->adds_identity)
 		error_context_stack = definition->context.previous;
 	if (definition->statement == NULL)
 		return;

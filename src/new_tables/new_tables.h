@@ -21,7 +21,7 @@ typedef struct SnowflakeDefinition
 	const Node *statement;		/* or NULL if nothing follows it */
 	Oid			relid;			/* of ALTER TABLE */
 	Oid			schema;			/* of a new sequence */
-	char	   *hint;			/* for an identity that is added */
+	bool		adds_identity;
 	ErrorContextCallback context;
 } SnowflakeDefinition;
 
