@@ -17,6 +17,5 @@
 extern void snowflake_check_loaded(void);
 extern void snowflake_check_primary(const char *action);
 extern const SnowflakeScheme *snowflake_server_scheme(void);
-extern const SnowflakeScheme *snowflake_default_scheme(void);
 
 #endif							/* SNOWFLAKE_LOADED_H */

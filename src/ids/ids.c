@@ -134,7 +134,7 @@ static const SnowflakeScheme *
 get_scheme(FunctionCallInfo fcinfo, int argument)
 {
 	return PG_NARGS() > argument ? get_scheme_argument(fcinfo, argument) :
-		snowflake_default_scheme();
+		snowflake_server_scheme();
 }
 
 /*
@@ -392,7 +392,7 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type of %d columns",
 			 READ_NCOLUMNS);
 
-	scheme = PG_ARGISNULL(0) ? snowflake_default_scheme() :
+	scheme = PG_ARGISNULL(0) ? snowflake_server_scheme() :
 		get_scheme_argument(fcinfo, 0);
 	if (!snowflake_scheme_generates(scheme, error))
 		ereport(ERROR,
