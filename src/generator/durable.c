@@ -35,7 +35,6 @@
 #include "access/xlog.h"
 #include "replication/origin.h"
 #include "replication/slot.h"
-#include "utils/memutils.h"
 
 #include "generator/durable.h"
 #include "shared/compat.h"
@@ -62,6 +61,9 @@ snowflake_receipt_read(void)
 	return (int64) replorigin_get_progress(RECEIPT_ORIGIN, false);
 }
 
+/*
+ * The context of an error of the server, also that no replication origin is free.
+ */
 static void
 write_error_context(void *arg)
 {
@@ -71,32 +73,13 @@ write_error_context(void *arg)
 		errcontext("while writing the mark of snowflake IDs to replication origin %d", origin);
 	else
 		errcontext("while writing the receipt of the registry to replication origin %d", origin);
+	if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
+		errhint("Increase \"%s\" to at least %d, on the physical standbys first, and restart the servers.",
+				SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins + 1);
 }
 
 /*
- * Report that no replication origin is free, and what to do.
- */
-snowflake_noreturn static void
-fail_no_free_origin(SNOWFLAKE_ORIGIN_ID origin)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 origin == MARK_ORIGIN ?
-			 errmsg("no replication origin is free for the mark of snowflake IDs") :
-			 errmsg("no replication origin is free for the receipt of the registry"),
-			 snowflake_max_origins == 0 ?
-			 errdetail("\"%s\" is 0, so the server has no replication origins.",
-					   SNOWFLAKE_ORIGINS_SETTING) :
-			 errdetail("\"%s\" is %d, and all replication origins are in use.",
-					   SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins),
-			 errhint("Increase \"%s\" to at least %d, on the physical standbys first, and restart the servers.",
-					 SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins + 1)));
-}
-
-/*
- * Write a number, and return the end of its WAL record after flushing it.  If no
- * replication origin is free, this fails with a message that names the
- * setting.
+ * Write a number, and return the end of its WAL record after flushing it.
  *
  * replorigin_advance() requires a lock on pg_replication_origin, against a
  * concurrent drop of the origin.  This one is in no row, so it cannot be
@@ -105,7 +88,6 @@ fail_no_free_origin(SNOWFLAKE_ORIGIN_ID origin)
 static XLogRecPtr
 write_number(SNOWFLAKE_ORIGIN_ID origin, uint64 number, bool lower)
 {
-	MemoryContext oldcontext = CurrentMemoryContext;
 	ErrorContextCallback context;
 	XLogRecPtr	end;
 
@@ -114,22 +96,7 @@ write_number(SNOWFLAKE_ORIGIN_ID origin, uint64 number, bool lower)
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 
-	PG_TRY();
-	{
-		replorigin_advance(origin, number, InvalidXLogRecPtr, lower, true);
-	}
-	PG_CATCH();
-	{
-		if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
-		{
-			MemoryContextSwitchTo(oldcontext);
-			FlushErrorState();
-			fail_no_free_origin(origin);
-		}
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-
+	replorigin_advance(origin, number, InvalidXLogRecPtr, lower, true);
 	end = XactLastRecEnd;
 	XLogFlush(end);
 
