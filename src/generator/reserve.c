@@ -306,32 +306,6 @@ log_start(uint64 mark)
 }
 
 /*
- * After the mark was read, warn if the first ID has to wait for longer than
- * reserve_time, because the tick that was reserved is a long one.
- */
-static void
-warn_of_wait(void)
-{
-	SnowflakeRules rules = snowflake_rules();
-	SnowflakeSnapshot snapshot;
-	SnowflakeStep step;
-
-	snowflake_take_snapshot(&snapshot);
-	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
-	if (step.plan != SNOWFLAKE_WAIT_SEQUENCE ||
-		step.wait <= (int64) snowflake_reserve_time * 1000 + USECS_PER_SEC)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("no snowflake ID can be generated for " INT64_FORMAT " s",
-					step.wait / USECS_PER_SEC),
-			 errdetail("IDs continue in the tick that begins at %s. A tick is %g s long.",
-					   timestamptz_to_str(snowflake_tick_start(&snowflake_layout, step.next)),
-					   (double) snowflake_layout.tick_us / USECS_PER_SEC),
-			 errhint("With a shorter tick in \"snowflake.scheme\", IDs continue sooner after a start.")));
-}
-
-/*
  * Read the mark if nobody did since the start.  Unlike snowflake_reserve(),
  * this writes nothing and waits for no standby.
  */
@@ -353,7 +327,6 @@ snowflake_recover(void)
 		mark = snowflake_recover_mark(false);
 		snowflake_unlock_reserve();
 		log_start(mark);
-		warn_of_wait();
 	}
 }
 
@@ -451,8 +424,5 @@ snowflake_begin_reserving(void)
 
 	/* Otherwise a call was first, and has logged it. */
 	if (recovered)
-	{
 		log_start(mark);
-		warn_of_wait();
-	}
 }
