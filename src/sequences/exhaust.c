@@ -7,10 +7,9 @@
  * resets the position of a sequence.
  *
  * While a statement runs that can reset sequences, and in the worker of a subscription,
- * it is noted which relations are changed.  What this transaction has reset is among
- * them, as its own changes are noted one by one, and has the lock of that.  It is
- * exhausted again at the end, and before a trigger, or an event trigger, is called: from
- * there on a cursor that is open, or an expression, would get its numbers.
+ * it is noted that a relation is changed.  What this transaction has reset has the lock of
+ * that.  It is exhausted again at the end, and before a trigger, or an event trigger, is
+ * called: from there on a cursor that is open, or an expression, would get its numbers.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -36,15 +35,10 @@
 #include "sequences/suitable.h"
 #include "shared/compat.h"
 
-/* If more relations are changed, all sequences with labels may have been. */
-#define MAX_CHANGED		256
-
 /* How many statements run that can reset sequences, one in the other. */
 static int	nstatements = 0;
 
-/* What was changed meanwhile, and whether that was since it was looked at. */
-static Oid	changed[MAX_CHANGED];
-static int	nchanged = 0;
+/* Was a relation changed meanwhile, since sequences were looked at? */
 static bool is_changed = false;
 
 static needs_fmgr_hook_type prev_needs_call_hook = NULL;
@@ -118,8 +112,6 @@ exhaust_reset(Oid relid, void *altered)
 		get_rel_relkind(relid) != RELKIND_SEQUENCE)
 		return false;
 	label = snowflake_sequence_label(relid);
-	if (label.kind == SNOWFLAKE_KIND_LOCAL)
-		return false;
 	if (*(bool *) altered)
 		snowflake_check_definition(relid, label.kind);
 	if (!snowflake_is_exhausted(relid))
@@ -136,7 +128,6 @@ void
 snowflake_exhaust_reset(bool altered)
 {
 	bool		read_only = XactReadOnly;
-	int			n;
 
 	if (IsInParallelMode())
 		return;
@@ -146,13 +137,8 @@ snowflake_exhaust_reset(bool altered)
 	if (!is_changed && !altered)
 		return;
 
-	/* What this changes itself comes after these. */
-	n = nchanged;
 	XactReadOnly = false;
-	if (n == MAX_CHANGED)
-		(void) snowflake_find_labelled(exhaust_reset, &altered);
-	for (int i = 0; i < n && n < MAX_CHANGED; i++)
-		(void) exhaust_reset(changed[i], &altered);
+	(void) snowflake_find_labelled(exhaust_reset, &altered);
 	XactReadOnly = read_only;
 
 	/* Last, because an error here can be caught, and is not to end it. */
@@ -234,10 +220,7 @@ end_transaction(XactEvent event, void *arg)
 			finish_subscription();
 	}
 	else
-	{
-		nchanged = 0;
 		is_changed = false;
-	}
 }
 
 static bool
@@ -252,16 +235,8 @@ is_watching(void)
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	if (!is_watching() || !OidIsValid(relid))
-		return;
-	is_changed = true;
-	for (int i = 0; i < nchanged; i++)
-	{
-		if (changed[i] == relid)
-			return;
-	}
-	if (nchanged < MAX_CHANGED)
-		changed[nchanged++] = relid;
+	if (is_watching() && OidIsValid(relid))
+		is_changed = true;
 }
 
 /*
