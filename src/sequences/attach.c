@@ -12,8 +12,8 @@
  * The first label of a sequence attaches it, also in pg_upgrade, or CREATE EXTENSION
  * where sequences have labels already.  So a database without any is as without the
  * extension: Citus looks for nextval() in INSERT .. SELECT, and sends calls of ours
- * to worker nodes, which have no integers.  A support function of another extension
- * stays, and then no sequence can have a label.
+ * to worker nodes, which have no integers.  With a support function of another
+ * extension, no sequence can have a label.
  *
  * A call stays as it is if not everybody may execute the function that would
  * replace it: REVOKE EXECUTE ON ALL FUNCTIONS must not stop nextval() of local
@@ -58,7 +58,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
@@ -87,9 +86,6 @@
 
 /* What the lock has in place of a column: the server locks functions without one. */
 #define LOCK_SUBID		1
-
-/* How many sequences a message names. */
-#define MAX_NAMED		5
 
 /* The server's functions, and the arguments that ours have, too. */
 static const struct
@@ -243,23 +239,6 @@ is_attached(void)
 }
 
 /*
- * One of the server's functions that has a support function of another extension, or
- * InvalidOid.
- */
-static Oid
-find_occupied(void)
-{
-	for (size_t i = 0; i < lengthof(functions); i++)
-	{
-		Oid			support = get_func_support(functions[i].server);
-
-		if (OidIsValid(support) && !is_support(support))
-			return functions[i].server;
-	}
-	return InvalidOid;
-}
-
-/*
  * The extension in this database.  Returns false if there is none.
  */
 static bool
@@ -290,8 +269,7 @@ snowflake_is_attached(void)
 {
 	FormData_pg_extension extension;
 
-	return is_attached() ||
-		(find_extension(&extension) && !OidIsValid(find_occupied()));
+	return is_attached() || find_extension(&extension);
 }
 
 /*
@@ -366,8 +344,7 @@ snowflake_find_nextval(void)
 }
 
 /*
- * Set the support function of one of the server's functions, unless that is
- * another extension's; InvalidOid removes it.
+ * Set the support function of one of the server's functions; InvalidOid removes it.
  */
 static void
 set_support(Relation procedures, Oid function, Oid support)
@@ -381,7 +358,12 @@ set_support(Relation procedures, Oid function, Oid support)
 		elog(ERROR, "cache lookup failed for function %u", function);
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (OidIsValid(form->prosupport) && !is_support(form->prosupport))
-		return;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("function %s has a support function of another extension already",
+						format_procedure(function)),
+				 errdetail("Only one is possible, so sequences of this database can only be local."),
+				 errhint("Drop the other extension. Then sequences can have another kind.")));
 	if (OidIsValid(form->prosupport))
 		deleteDependencyRecordsForSpecific(ProcedureRelationId, function,
 										   DEPENDENCY_NORMAL,
@@ -426,7 +408,7 @@ set_all_supports(Oid support)
 }
 
 /*
- * Attach, unless that was done or cannot be.  The caller has the lock.
+ * Attach, unless that was done, or there is no extension.  The caller has the lock.
  */
 static void
 attach(void)
@@ -435,29 +417,12 @@ attach(void)
 	FormData_pg_extension extension;
 	Oid			support;
 
-	if (is_attached() || !find_extension(&extension) || OidIsValid(find_occupied()))
+	if (is_attached() || !find_extension(&extension))
 		return;
 	support = snowflake_look_up_function(extension.extnamespace, SUPPORT_NAME, types, 1);
 	if (!OidIsValid(support))
 		elog(ERROR, "could not find " SUPPORT_NAME "()");
 	set_all_supports(support);
-}
-
-/*
- * Report that another extension is in the way, if so.
- */
-static void
-report_occupied(int level)
-{
-	Oid			function = find_occupied();
-
-	if (OidIsValid(function))
-		ereport(level,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("function %s has a support function of another extension already",
-						format_procedure(function)),
-				 errdetail("Only one is possible, so sequences of this database can only be local."),
-				 errhint("Drop the other extension. Then sequences can have another kind.")));
 }
 
 /*
@@ -469,7 +434,6 @@ attach_to_labelled(void)
 	if (!OidIsValid(snowflake_find_nonlocal_sequence()))
 		return;
 	lock_attachment(AccessExclusiveLock);
-	report_occupied(WARNING);
 	attach();
 }
 
@@ -502,7 +466,6 @@ snowflake_attach_for_label(void)
 	attach();
 	if (is_attached())
 		return;
-	report_occupied(ERROR);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("extension \"snowflake\" does not exist in this database"),
@@ -600,36 +563,9 @@ snowflake_prepare_drop(const Node *statement)
 	if (!reaches_extension(statement))
 		return false;
 	lock_attachment(AccessExclusiveLock);
-	set_all_supports(InvalidOid);
+	if (is_attached())
+		set_all_supports(InvalidOid);
 	return true;
-}
-
-/* Names of some sequences. */
-typedef struct Names
-{
-	StringInfoData text;
-	int			n;
-} Names;
-
-/*
- * Add the name of a sequence to others, until there are enough.
- */
-static bool
-add_name(Oid relid, void *arg)
-{
-	Names	   *names = arg;
-	char	   *name = get_rel_name(relid);
-
-	if (name == NULL)
-		return false;
-	if (names->n++ == MAX_NAMED)
-	{
-		appendStringInfoString(&names->text, ", and others");
-		return true;
-	}
-	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
-	appendStringInfo(&names->text, "%s%s", names->n > 1 ? ", " : "", name);
-	return false;
 }
 
 /*
@@ -640,7 +576,7 @@ void
 snowflake_finish_drop(void)
 {
 	FormData_pg_extension extension;
-	Names		names = {.n = 0};
+	Oid			sequence;
 
 	CommandCounterIncrement();
 	if (find_extension(&extension))
@@ -648,12 +584,11 @@ snowflake_finish_drop(void)
 		attach_to_labelled();
 		return;
 	}
-	initStringInfo(&names.text);
-	(void) snowflake_find_labelled(add_name, &names);
-	if (names.n > 0)
+	sequence = snowflake_find_nonlocal_sequence();
+	if (OidIsValid(sequence))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot drop extension snowflake because sequences use it"),
-				 errdetail("These are not local: %s.", names.text.data),
+				 errdetail("Sequence \"%s\" is not local.", get_rel_name(sequence)),
 				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for each that the view snowflake_sequences reports so.")));
 }

@@ -121,7 +121,7 @@ as('owner', $create_again);
 as('owner', 'CREATE TABLE public.kept (id bigserial)');
 query(q{CREATE SCHEMA others; ALTER SCHEMA others OWNER TO other; CREATE TABLE others.t (id int);
 	ALTER TABLE others.t OWNER TO other}, 'drops');
-my $refused = qr/ERROR:  cannot drop extension snowflake because sequences use it\nDETAIL:  These are not local: app.t_id_seq.\nHINT:  Call snowflake_set_sequence_kind/;
+my $refused = qr/ERROR:  cannot drop extension snowflake because sequences use it\nDETAIL:  Sequence "t_id_seq" is not local\.\nHINT:  Call snowflake_set_sequence_kind/;
 foreach my $drop ('DROP EXTENSION snowflake', 'DROP EXTENSION IF EXISTS absent, snowflake CASCADE', 'DROP SCHEMA m CASCADE', q{DO $$BEGIN DROP SCHEMA m CASCADE; END$$})
 {
 	like(told('owner', $drop), $refused, "$drop: names the sequence");
