@@ -33,7 +33,6 @@
 
 #include "generator/settings.h"
 #include "new_tables/new_sequences.h"
-#include "sequences/attach.h"
 #include "sequences/kind.h"
 #include "sequences/suitable.h"
 
@@ -72,26 +71,10 @@ warn_local(Oid relid, const char *reason)
 			 errhint("Set its kind by snowflake_set_sequence_kind(), also if it is to remain local.")));
 }
 
-/*
- * Fail where nobody could use a sequence that is not local.  A local one could return
- * the numbers of another server.
- */
-static void
-check_database(void)
-{
-	if (snowflake_is_attached())
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("this database does not know kinds of sequences"),
-			 errdetail("\"snowflake.default_sequence_kind\" is \"%s\".", setting()),
-			 errhint("CREATE EXTENSION snowflake, or set \"snowflake.default_sequence_kind\" to \"local\".")));
-}
-
 static void
 describe_kind(void *name)
 {
-	errcontext("making sequence \"%s\" a range sequence, because \"snowflake.default_sequence_kind\" is \"%s\"",
+	errcontext("setting the kind of sequence \"%s\", because \"snowflake.default_sequence_kind\" is \"%s\"",
 			   (const char *) name, setting());
 }
 
@@ -104,8 +87,7 @@ set_kind(Oid relid, SnowflakeSequenceKind kind)
 		.arg = get_rel_name(relid)
 	};
 
-	if (kind == SNOWFLAKE_KIND_RANGE)
-		error_context_stack = &context;
+	error_context_stack = &context;
 	snowflake_set_default_kind(relid, kind);
 	error_context_stack = context.previous;
 }
@@ -121,14 +103,10 @@ snowflake_give_default_kind(Oid relid)
 
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 		warn_local(relid, "Snowflake IDs are bigint, and the sequence is not.");
+	else if (snowflake_has_plain_definition(relid, kind))
+		set_kind(relid, kind);
 	else
-	{
-		check_database();
-		if (snowflake_has_plain_definition(relid, kind))
-			set_kind(relid, kind);
-		else
-			warn_local(relid, "It has a negative or a large INCREMENT, CYCLE, or a MAXVALUE below that of its type.");
-	}
+		warn_local(relid, "It has a negative or a large INCREMENT, CYCLE, or a MAXVALUE below that of its type.");
 }
 
 /*

@@ -261,18 +261,6 @@ find_extension(FormData_pg_extension *extension)
 }
 
 /*
- * Does nextval() of this database know the kinds of sequences, or will it as soon as
- * one has a label?
- */
-bool
-snowflake_is_attached(void)
-{
-	FormData_pg_extension extension;
-
-	return is_attached() || find_extension(&extension);
-}
-
-/*
  * Lock until the end of the transaction, whatever subtransaction this is.
  */
 static void
@@ -470,7 +458,7 @@ snowflake_attach_for_label(void)
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("extension \"snowflake\" does not exist in this database"),
 			 errdetail("Without it, nextval() does not know kinds of sequences."),
-			 errhint("CREATE EXTENSION snowflake, and set the kind of the sequence again.")));
+			 errhint("CREATE EXTENSION snowflake first, or leave the sequence local.")));
 }
 
 static Oid

@@ -15,7 +15,6 @@
 #include "nodes/nodes.h"
 
 extern void snowflake_watch_calls(void);
-extern bool snowflake_is_attached(void);
 extern Oid	snowflake_find_nextval(void);
 extern void snowflake_attach_for_label(void);
 extern bool snowflake_prepare_drop(const Node *statement);
