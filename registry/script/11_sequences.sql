@@ -82,68 +82,54 @@
 
 CREATE TABLE snowflake_registry.range_state (
     id integer PRIMARY KEY CHECK (id = 1),
-    grant_time interval NOT NULL,
+    grant_time interval NOT NULL,  -- for how long servers keep numbers in reserve
+    -- whether only standbys are promoted that have all commits
     lossless_failover boolean NOT NULL,
+    -- system identifier, and OIDs of the database and of the table grants, when the ranges were
+    -- granted
     identity text NOT NULL,
-    timeline bigint NOT NULL,
+    timeline bigint NOT NULL,  -- timeline on which the last ranges were granted
+    -- by what its receipts differ from those of other registries: drawn once
     registry integer NOT NULL,
+    -- how often it stopped, also before it was restored, as far as servers have proved it
     incarnation integer NOT NULL DEFAULT 0,
-    stopped text,
-    stopped_at timestamptz
+    stopped text,  -- why no ranges are granted; NULL if they are
+    stopped_at timestamptz  -- time when this was noticed
 );
 
 COMMENT ON TABLE snowflake_registry.range_state IS
 'whether ranges of sequences are granted; one row, or none before the first
 snowflake_registry.add_database()';
-COMMENT ON COLUMN snowflake_registry.range_state.id IS
-'1';
-COMMENT ON COLUMN snowflake_registry.range_state.grant_time IS
-'for how long servers keep numbers in reserve';
-COMMENT ON COLUMN snowflake_registry.range_state.lossless_failover IS
-'whether only standbys are promoted that have all commits';
-COMMENT ON COLUMN snowflake_registry.range_state.identity IS
-'system identifier, and OIDs of the database and of the table grants, when the
-ranges were granted';
-COMMENT ON COLUMN snowflake_registry.range_state.timeline IS
-'timeline on which the last ranges were granted';
-COMMENT ON COLUMN snowflake_registry.range_state.registry IS
-'by what its receipts differ from those of other registries: drawn once';
-COMMENT ON COLUMN snowflake_registry.range_state.incarnation IS
-'how often it stopped, also before it was restored, as far as servers have proved it';
-COMMENT ON COLUMN snowflake_registry.range_state.stopped IS
-'why no ranges are granted; NULL if they are';
-COMMENT ON COLUMN snowflake_registry.range_state.stopped_at IS
-'time when this was noticed';
 
 CREATE TABLE snowflake_registry.range_databases (
-    database text PRIMARY KEY,
+    database text PRIMARY KEY,  -- name of the database, on all servers
+    -- group of databases that share their sequences; NULL: it was removed, or only servers know
+    -- it
     database_group text,
+    -- the group when it was removed last, or the name of one that was not added
     former_group text
 );
 
 COMMENT ON TABLE snowflake_registry.range_databases IS
 'databases that have sequences of kind "range"; see
 snowflake_registry.add_database()';
-COMMENT ON COLUMN snowflake_registry.range_databases.database IS
-'name of the database, on all servers';
-COMMENT ON COLUMN snowflake_registry.range_databases.database_group IS
-'group of databases that share their sequences; NULL: it was removed, or only servers
-know it';
-COMMENT ON COLUMN snowflake_registry.range_databases.former_group IS
-'the group when it was removed last, or the name of one that was not added';
 
 CREATE TABLE snowflake_registry.range_sequences (
-    database_group text,
-    name text,
-    last bigint NOT NULL,
-    next bigint NOT NULL,
+    database_group text,  -- group of databases that share the sequence
+    name text,  -- schema and name of the sequence
+    last bigint NOT NULL,  -- MAXVALUE of the sequence
+    next bigint NOT NULL,  -- number below which all may have been granted
+    -- number up to which all are in use without having been granted, or may be
     floor bigint NOT NULL,
-    created_at timestamptz NOT NULL,
-    granted bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL,  -- time of the first call for the sequence
+    granted bigint NOT NULL DEFAULT 0,  -- how many numbers were granted
+    -- how many of these servers had left when they ended, at most, without those that are still
+    -- in snowflake_registry.held_ranges
     lost bigint NOT NULL DEFAULT 0,
-    sampled bigint NOT NULL DEFAULT 0,
-    sampled_at timestamptz NOT NULL,
-    previous bigint NOT NULL DEFAULT 0,
+    sampled bigint NOT NULL DEFAULT 0,  -- granted, at sampled_at
+    sampled_at timestamptz NOT NULL,  -- a time within the last day before the last grant
+    previous bigint NOT NULL DEFAULT 0,  -- granted, at previous_at
+    -- a time at least a day before sampled_at, or that of the first call
     previous_at timestamptz NOT NULL,
     PRIMARY KEY (database_group, name)
 ) WITH (fillfactor = 50);
@@ -151,108 +137,63 @@ CREATE TABLE snowflake_registry.range_sequences (
 COMMENT ON TABLE snowflake_registry.range_sequences IS
 'sequences of which ranges are granted; see the view
 snowflake_registry.sequences';
-COMMENT ON COLUMN snowflake_registry.range_sequences.database_group IS
-'group of databases that share the sequence';
-COMMENT ON COLUMN snowflake_registry.range_sequences.name IS
-'schema and name of the sequence';
-COMMENT ON COLUMN snowflake_registry.range_sequences.last IS
-'MAXVALUE of the sequence';
-COMMENT ON COLUMN snowflake_registry.range_sequences.next IS
-'number below which all may have been granted';
-COMMENT ON COLUMN snowflake_registry.range_sequences.floor IS
-'number up to which all are in use without having been granted, or may be';
-COMMENT ON COLUMN snowflake_registry.range_sequences.created_at IS
-'time of the first call for the sequence';
-COMMENT ON COLUMN snowflake_registry.range_sequences.granted IS
-'how many numbers were granted';
-COMMENT ON COLUMN snowflake_registry.range_sequences.lost IS
-'how many of these servers had left when they ended, at most, without those that are
-still in snowflake_registry.held_ranges';
-COMMENT ON COLUMN snowflake_registry.range_sequences.sampled IS
-'granted, at sampled_at';
-COMMENT ON COLUMN snowflake_registry.range_sequences.sampled_at IS
-'a time within the last day before the last grant';
-COMMENT ON COLUMN snowflake_registry.range_sequences.previous IS
-'granted, at previous_at';
-COMMENT ON COLUMN snowflake_registry.range_sequences.previous_at IS
-'a time at least a day before sampled_at, or that of the first call';
 
 -- Rows are never removed: who resumes an old snapshot of its memory is superseded.
 
 CREATE TABLE snowflake_registry.range_clients (
-    client uuid PRIMARY KEY,
+    client uuid PRIMARY KEY,  -- identifier, drawn when the shared memory is initialized
+    -- SHA-256 of a secret, drawn for the last call; NULL if the server has given up all its
+    -- ranges
     token_hash bytea,
-    calls bigint NOT NULL DEFAULT 0,
+    calls bigint NOT NULL DEFAULT 0,  -- number of the last call
+    -- numbers of calls whose answers did not arrive, and of which ranges have not been granted
+    -- again
     lost_calls bigint[] NOT NULL DEFAULT '{}',
+    -- what its receipts have in common
     receipt_id integer NOT NULL UNIQUE DEFAULT 1 + floor(random() * 4194303)::integer,
-    receipts integer NOT NULL DEFAULT 0,
+    receipts integer NOT NULL DEFAULT 0,  -- how many it got: the number of the last one
+    -- incarnation of the registry in which it has reported what it was granted; NULL: it need
+    -- not have
     reported integer,
+    -- incarnation of the registry, and of how many sequences the calls of its last report told
+    -- in it
     reporting integer[],
-    server_name text,
-    client_addr inet,
-    boot uuid,
+    server_name text,  -- name of the server, as the server gave it
+    client_addr inet,  -- address that the server called from; NULL for a Unix-domain socket
+    boot uuid,  -- identifier of the time since the server's machine was started; NULL: not known
+    -- identifier of the server's data directory: no other one that exists on the machine has it,
+    -- but that of a copy of the whole machine
     directory uuid,
+    -- when the shared memory was initialized, in microseconds of a clock that begins with the
+    -- machine's start and is not set
     started bigint,
-    created_at timestamptz NOT NULL,
+    created_at timestamptz NOT NULL,  -- time of the first call
+    -- time of the last call, or up to 10 seconds before that of snowflake_registry.get_floors()
     called_at timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
 COMMENT ON TABLE snowflake_registry.range_clients IS
 'servers that were granted ranges, one row for each time that its shared memory was
 initialized';
-COMMENT ON COLUMN snowflake_registry.range_clients.client IS
-'identifier, drawn when the shared memory is initialized';
-COMMENT ON COLUMN snowflake_registry.range_clients.token_hash IS
-'SHA-256 of a secret, drawn for the last call; NULL if the server has given up all
-its ranges';
-COMMENT ON COLUMN snowflake_registry.range_clients.calls IS
-'number of the last call';
-COMMENT ON COLUMN snowflake_registry.range_clients.lost_calls IS
-'numbers of calls whose answers did not arrive, and of which ranges have not been
-granted again';
-COMMENT ON COLUMN snowflake_registry.range_clients.receipt_id IS
-'what its receipts have in common';
-COMMENT ON COLUMN snowflake_registry.range_clients.receipts IS
-'how many it got: the number of the last one';
-COMMENT ON COLUMN snowflake_registry.range_clients.reported IS
-'incarnation of the registry in which it has reported what it was granted; NULL: it
-need not have';
-COMMENT ON COLUMN snowflake_registry.range_clients.reporting IS
-'incarnation of the registry, and of how many sequences the calls of its last report
-told in it';
-COMMENT ON COLUMN snowflake_registry.range_clients.server_name IS
-'name of the server, as the server gave it';
-COMMENT ON COLUMN snowflake_registry.range_clients.client_addr IS
-'address that the server called from; NULL for a Unix-domain socket';
-COMMENT ON COLUMN snowflake_registry.range_clients.boot IS
-'identifier of the time since the server''s machine was started; NULL: not known';
-COMMENT ON COLUMN snowflake_registry.range_clients.directory IS
-'identifier of the server''s data directory: no other one that exists on the machine
-has it, but that of a copy of the whole machine';
-COMMENT ON COLUMN snowflake_registry.range_clients.started IS
-'when the shared memory was initialized, in microseconds of a clock that begins with
-the machine''s start and is not set';
-COMMENT ON COLUMN snowflake_registry.range_clients.created_at IS
-'time of the first call';
-COMMENT ON COLUMN snowflake_registry.range_clients.called_at IS
-'time of the last call, or up to 10 seconds before that of
-snowflake_registry.get_floors()';
 
 CREATE TABLE snowflake_registry.held_ranges (
-    client uuid,
-    database text,
-    name text,
-    database_group text NOT NULL,
-    call bigint NOT NULL,
-    previous_first bigint NOT NULL,
-    latest_first bigint NOT NULL,
-    latest_last bigint NOT NULL,
-    acknowledged_floor bigint NOT NULL,
+    client uuid,  -- the server
+    database text,  -- its database
+    name text,  -- the sequence in it
+    database_group text NOT NULL,  -- group of the database when the range was granted
+    call bigint NOT NULL,  -- number of the call that granted the latest range
+    previous_first bigint NOT NULL,  -- first number that the server may still give out
+    latest_first bigint NOT NULL,  -- first number of the latest range
+    latest_last bigint NOT NULL,  -- last number of the latest range
+    acknowledged_floor bigint NOT NULL,  -- the server gives out no number up to this one
+    -- whether snowflake_registry.get_floors() has the floor of the sequence
     floor_pending boolean NOT NULL DEFAULT false,
-    last bigint NOT NULL,
-    least_count bigint NOT NULL,
+    last bigint NOT NULL,  -- MAXVALUE of the sequence on this server
+    least_count bigint NOT NULL,  -- fewest numbers that the server can use
+    -- how many numbers the server wanted last, or half of what it wanted at its start
     wish bigint NOT NULL,
-    granted_at timestamptz NOT NULL,
+    granted_at timestamptz NOT NULL,  -- time of the latest range
+    -- time when the server began to use a range last, as it asked for the next one
     used_at timestamptz NOT NULL,
     PRIMARY KEY (client, database, name)
 ) WITH (fillfactor = 50);
@@ -263,36 +204,6 @@ CREATE INDEX held_ranges_pending ON snowflake_registry.held_ranges (client) WHER
 COMMENT ON TABLE snowflake_registry.held_ranges IS
 'what servers can give out, if they have a token; see the view
 snowflake_registry.range_holders';
-COMMENT ON COLUMN snowflake_registry.held_ranges.client IS
-'the server';
-COMMENT ON COLUMN snowflake_registry.held_ranges.database IS
-'its database';
-COMMENT ON COLUMN snowflake_registry.held_ranges.name IS
-'the sequence in it';
-COMMENT ON COLUMN snowflake_registry.held_ranges.database_group IS
-'group of the database when the range was granted';
-COMMENT ON COLUMN snowflake_registry.held_ranges.call IS
-'number of the call that granted the latest range';
-COMMENT ON COLUMN snowflake_registry.held_ranges.previous_first IS
-'first number that the server may still give out';
-COMMENT ON COLUMN snowflake_registry.held_ranges.latest_first IS
-'first number of the latest range';
-COMMENT ON COLUMN snowflake_registry.held_ranges.latest_last IS
-'last number of the latest range';
-COMMENT ON COLUMN snowflake_registry.held_ranges.acknowledged_floor IS
-'the server gives out no number up to this one';
-COMMENT ON COLUMN snowflake_registry.held_ranges.floor_pending IS
-'whether snowflake_registry.get_floors() has the floor of the sequence';
-COMMENT ON COLUMN snowflake_registry.held_ranges.last IS
-'MAXVALUE of the sequence on this server';
-COMMENT ON COLUMN snowflake_registry.held_ranges.least_count IS
-'fewest numbers that the server can use';
-COMMENT ON COLUMN snowflake_registry.held_ranges.wish IS
-'how many numbers the server wanted last, or half of what it wanted at its start';
-COMMENT ON COLUMN snowflake_registry.held_ranges.granted_at IS
-'time of the latest range';
-COMMENT ON COLUMN snowflake_registry.held_ranges.used_at IS
-'time when the server began to use a range last, as it asked for the next one';
 
 CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
     WHERE token_hash IS NOT NULL;
