@@ -353,6 +353,10 @@ sub round
 	{
 		$round_plan = { %$round, %$of_server };
 		push @later, server_fault($of_server->{fault});
+
+		# The next one finds clients at work, too.
+		renew_all(@{ $world{servers} });
+		nap(0.2);
 	}
 	$round_plan = $round;
 	$ends->();
