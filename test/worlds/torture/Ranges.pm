@@ -75,13 +75,13 @@ sub plan_server_faults
 	my ($registry_fault) = @_;
 	my $needs_registry = qr/^(?:floor|rows|kind|dump|alter)$/;
 
-	# A server that crashes may lose what it would report, so then nobody resumes by
-	# what servers reported.
-	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/;
+	# A server that crashes may lose what it would report, and then nobody resumes by what servers
+	# reported.
+	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/ && rand() < 0.5;
 
 	# Both registries have it report.
 	return 'other registry' if $registry_fault =~ /^(?:nothing|kill backend|clock)$/ && rand() < 0.3;
-	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers)$/;
+	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers|yesterday|another)$/;
 	my @possible = grep { $is_there || $_ !~ $needs_registry } @server_faults;
 	my $most = $is_there ? any_of(2, 4, 6, 8) : any_of(1, 2, 3, 4);
 	my %drawn;
