@@ -109,7 +109,7 @@ sub plan_world
 	my %its = (
 		place => $place,
 		window => any_of(1, 2, 5),
-		grant_timeout => any_of('2s', '4s', '90s'),
+		grant_timeout => any_of('2s', '4s', '20s', '90s'),
 		commit => any_of('on', 'on', 'local', 'off'),
 		proxies => any_of(0, 1),
 		one_name => any_of(0, 0, 1));
