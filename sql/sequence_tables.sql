@@ -160,7 +160,9 @@ DROP SCHEMA own;
 
 -- columns that reference keys keep their type
 CREATE TABLE refers (b int REFERENCES t (b), i int REFERENCES t (i), c bigint REFERENCES t (b), n int);
-ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (i);
+ALTER TABLE t ADD UNIQUE (bi);
+ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (bi);
+ALTER TABLE refers ADD CHECK (n > 0);
 ALTER TABLE refers ADD k int;
 SELECT "column", type FROM columns WHERE "table" = 'refers';
 

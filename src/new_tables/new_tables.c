@@ -18,6 +18,8 @@
  * the column.  They are looked up without a lock; the kind is looked up again under that
  * of a change (README.md).
  *
+ * Afterwards, new integer columns are named that reference snowflake keys.
+ *
  * What is left alone: scripts of extensions, whose C code knows its types; pg_upgrade;
  * and what restores a dump, because what a dump says is right.  Dumps set both
  * an empty search_path and check_function_bodies.  They have no serial columns and no
@@ -35,7 +37,9 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -48,11 +52,14 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 
 #include "generator/settings.h"
 #include "new_tables/defaults.h"
 #include "new_tables/new_sequences.h"
 #include "new_tables/new_tables.h"
+#include "sequences/kind.h"
 #include "sequences/suitable.h"
 #include "shared/table_owner.h"
 
@@ -128,11 +135,30 @@ begin_add_column(SnowflakeDefinition *definition, const ColumnDef * column)
 	fit_column(column);
 }
 
+/*
+ * The foreign keys of a relation, if it is still there.
+ */
+static List *
+foreign_keys(Oid relid)
+{
+	Relation	relation = try_relation_open(relid, AccessShareLock);
+	List	   *keys;
+
+	if (relation == NULL)
+		return NIL;
+	keys = copyObject(RelationGetFKeyList(relation));
+
+	/* The statement takes its own lock, at once. */
+	relation_close(relation, AccessShareLock);
+	return keys;
+}
+
 static void
 begin_alter(SnowflakeDefinition *definition, const AlterTableStmt *statement)
 {
 	ListCell   *cell;
 
+	definition->foreign_keys = foreign_keys(definition->relid);
 	foreach(cell, statement->cmds)
 	{
 		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
@@ -246,6 +272,79 @@ end_sequence(const SnowflakeDefinition *definition)
 		snowflake_give_default_kind(relid);
 }
 
+static bool
+is_narrow(Oid type)
+{
+	type = getBaseType(type);
+	return type == INT2OID || type == INT4OID;
+}
+
+/*
+ * Has a column a snowflake sequence of its own?
+ */
+static bool
+has_snowflake_ids(Oid relid, AttrNumber attnum)
+{
+	ListCell   *cell;
+
+	foreach(cell, getOwnedSequences(relid))
+	{
+		Oid			sequence = lfirst_oid(cell);
+		Oid			table;
+		int32		column;
+
+		if (snowflake_sequence_kind(sequence) == SNOWFLAKE_KIND_SNOWFLAKE &&
+			(sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column) ||
+			 sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &table, &column)) &&
+			column == attnum)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Name the columns that are too narrow for the keys that they reference.
+ */
+static void
+warn_of_reference(const ForeignKeyCacheInfo *key)
+{
+	for (int i = 0; i < key->nkeys; i++)
+	{
+		if (is_narrow(get_atttype(key->conrelid, key->conkey[i])) &&
+			has_snowflake_ids(key->confrelid, key->confkey[i]))
+			ereport(WARNING,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of table \"%s\" is too narrow for snowflake IDs",
+							get_attname(key->conrelid, key->conkey[i], false),
+							get_rel_name(key->conrelid)),
+					 errdetail("It references column \"%s\" of table \"%s\".",
+							   get_attname(key->confrelid, key->confkey[i], false),
+							   get_rel_name(key->confrelid)),
+					 errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.")));
+	}
+}
+
+/*
+ * Do so for the foreign keys that the statement has added.
+ */
+static void
+end_alter(const SnowflakeDefinition *definition)
+{
+	ListCell   *cell;
+	ListCell   *before;
+
+	foreach(cell, foreign_keys(definition->relid))
+	{
+		bool		is_new = true;
+
+		foreach(before, definition->foreign_keys)
+			is_new &= ((ForeignKeyCacheInfo *) lfirst(before))->conoid !=
+			((ForeignKeyCacheInfo *) lfirst(cell))->conoid;
+		if (is_new)
+			warn_of_reference(lfirst(cell));
+	}
+}
+
 /*
  * After the statement.
  */
@@ -259,4 +358,6 @@ snowflake_end_definition(SnowflakeDefinition *definition)
 	CommandCounterIncrement();
 	if (IsA(definition->statement, CreateSeqStmt))
 		end_sequence(definition);
+	else if (IsA(definition->statement, AlterTableStmt))
+		end_alter(definition);
 }

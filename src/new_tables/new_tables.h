@@ -20,6 +20,7 @@ typedef struct SnowflakeDefinition
 {
 	const Node *statement;		/* or NULL if nothing follows it */
 	Oid			relid;			/* of ALTER TABLE */
+	List	   *foreign_keys;	/* of that table before */
 	Oid			schema;			/* of a new sequence */
 	bool		adds_identity;
 	ErrorContextCallback context;
