@@ -12,7 +12,7 @@ $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgr
 sub new_range_server
 {
 	my ($name, @conf) = @_;
-	my $server = new_server($name, registry_conf($registry), "snowflake.server_name = '$name'",
+	my $server = new_server($name, registry_conf($registry, "application_name=$name"), "snowflake.server_name = '$name'",
 		"snowflake.grant_timeout = '1 min'", @conf);
 
 	$server->safe_psql('postgres',
@@ -67,11 +67,11 @@ my $crash = qr/terminated by signal|all server processes terminated/;
 my $failed = qr/WARNING:  could not call the registry of sequence ranges/;
 my $back = qr/LOG:  the registry of sequence ranges is available again/;
 
-# End the connections of the workers.
+# End the connection of the worker of server a.
 sub disconnect
 {
-	asked("SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'snowflake'") > 0
-	  or die 'no worker is connected';
+	wait_until('a connection that ends',
+		sub { asked("SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'a'") > 0 });
 	return;
 }
 
