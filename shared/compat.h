@@ -272,14 +272,6 @@ snowflake_holds_lock(const LOCKTAG *tag, LOCKMODE mode)
 	getIdentitySequence(RelationGetRelid(relation), attnum, false)
 #endif
 
-/* What a query groups by; since 18, its columns are those of a table of its own. */
-#if PG_VERSION_NUM >= 180000
-#define snowflake_group_expression(table, number) \
-	((table)->rtekind == RTE_GROUP ? list_nth((table)->groupexprs, (number) - 1) : NULL)
-#else
-#define snowflake_group_expression(table, number)	NULL
-#endif
-
 /*
  * Is this the worker of a subscription that copies the positions of sequences?  There
  * is one since 19.  The caller includes replication/worker_internal.h.

@@ -9,9 +9,8 @@
  * and every small number is in some key.  So the columns are in two groups, sure
  * and perhaps, and each has a reason that a person can judge:
  *
- * - If most of its values are in no key, a column is none of these, or perhaps, if a
- *	 query or its name says that it holds one.
- * - A query of the database tells, if it compares a column with a key (compared.c).
+ * - If most of its values are in no key, a column is none of these, or perhaps, if its
+ *	 name says that it holds one.
  * - Values tell, if there are several, not only small ones, and all are in one key that
  *	 has many rows, and a few are enough if the name is like that of a reference.
  * - Without values only a name that says whose key it is tells.
@@ -47,7 +46,6 @@
 #include "convert/catalog/queries.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/columns/columns.h"
-#include "convert/columns/compared.h"
 #include "convert/columns/values.h"
 #include "shared/table_owner.h"
 
@@ -102,7 +100,6 @@ typedef struct Column
 	bool		is_fixed;		/* is it in a partition key? */
 	int			key;			/* that it is named for; -1 if none */
 	int			best;			/* the key that has most of its values, or -1 */
-	bool		is_compared;	/* with a key, by a query? */
 	Verdict		verdict;
 } Column;
 
@@ -111,7 +108,6 @@ typedef struct Columns
 {
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
-	List	   *texts;			/* of SnowflakeColumn */
 	int		   *nrows;			/* as snowflake_convert_look_up() returns them */
 	bool		any_unread;		/* is there a key that was not read? */
 	bool	   *small;			/* which keys are smallints or integers */
@@ -358,90 +354,18 @@ find_columns(Columns *all)
 	}
 }
 
-static Column *
-find_column(const Columns *all, const SnowflakeOrigin *origin)
-{
-	ListCell   *cell;
-
-	foreach(cell, all->columns)
-	{
-		Column	   *column = lfirst(cell);
-
-		if (column->values->relid == origin->relid && column->values->attnum == origin->attnum)
-			return column;
-	}
-	return NULL;
-}
-
-/*
- * The number of the key that a column is or references, or -1.
- */
-static int
-find_key(const SnowflakeConversion *conversion, const SnowflakeOrigin *origin)
-{
-	int			place = snowflake_convert_find_target(conversion, origin->relid, origin->attnum);
-	ArrayType  *keys = DatumGetArrayTypeP(conversion->arrays[parameter_target_keys]);
-
-	return place < 0 ? -1 : ((int32 *) ARR_DATA_PTR(keys))[place] - 1;
-}
-
-/*
- * If a query compares a column with a key, or with a column that is compared with one, that
- * says more than its name.  Returns whether it was not known.
- */
-static bool
-use_comparison(const Columns *all, const SnowflakeOrigin *one, const SnowflakeOrigin *other,
-			   const char *where)
-{
-	Column	   *column = find_column(all, one);
-	const Column *known = find_column(all, other);
-	int			key = known != NULL && known->is_compared ? known->key :
-		find_key(all->conversion, other);
-
-	if (column == NULL || column->is_compared || key < 0)
-		return false;
-	column->key = key;
-	column->is_compared = true;
-	column->by_name = psprintf("%s compares it with %s", where,
-							   known != NULL ? known->path : key_name(all->conversion, key));
-	column->strength = WHOSE_KEY;
-	return true;
-}
-
-/*
- * Use comparisons; returns whether one of them told what was not known.
- */
-static bool
-use_comparisons(const Columns *all, const List *comparisons)
-{
-	bool		found = false;
-	ListCell   *cell;
-
-	foreach(cell, comparisons)
-	{
-		const SnowflakeComparison *comparison = lfirst(cell);
-
-		CHECK_FOR_INTERRUPTS();
-		found |= use_comparison(all, &comparison->one, &comparison->other, comparison->where);
-		found |= use_comparison(all, &comparison->other, &comparison->one, comparison->where);
-	}
-	return found;
-}
-
 /*
  * Read their values, and look for them in the keys.
  */
 static void
 find_values(Columns *all)
 {
-	char	   *names = snowflake_convert_first(snowflake_convert_ask(all->conversion,
-																	  sql_table_names));
 	List	   *values = NIL;
 	ListCell   *cell;
 
 	foreach(cell, all->columns)
 		values = lappend(values, ((Column *) lfirst(cell))->values);
-	all->texts = snowflake_convert_read_values(values, names, !all->of_one_key);
+	snowflake_convert_read_values(values, !all->of_one_key);
 	all->nrows = snowflake_convert_look_up(all->conversion->keys, values);
 	for (int k = 0; k < list_length(all->conversion->keys); k++)
 		all->any_unread |= all->nrows[k] < 0;
@@ -464,13 +388,14 @@ find_small_keys(Columns *all)
 }
 
 /*
- * Judge the columns.
+ * Find the columns of the schema, and judge them.
  */
 static void
-judge_columns(Columns *all)
+find_and_judge(Columns *all)
 {
 	ListCell   *cell;
 
+	find_columns(all);
 	find_small_keys(all);
 	find_values(all);
 	foreach(cell, all->columns)
@@ -550,21 +475,6 @@ is_widened(const Column *column, const Widen *widen)
 }
 
 /*
- * Find the columns of the schema, and judge them.
- */
-static void
-find_and_judge(Columns *all)
-{
-	List	   *comparisons;
-
-	find_columns(all);
-	comparisons = snowflake_convert_find_comparisons(all->conversion);
-	while (use_comparisons(all, comparisons))
-		;
-	judge_columns(all);
-}
-
-/*
  * What was found, the likely ones first.
  */
 static List *
@@ -581,7 +491,7 @@ list_found(const Columns *all)
 			found = lappend(found, describe(all, column));
 	}
 	list_sort(found, compare_likelihood);
-	return list_concat(found, all->texts);
+	return found;
 }
 
 /*

@@ -141,25 +141,11 @@ find_column(const List *columns, Oid relid, AttrNumber attnum)
 	return NULL;
 }
 
-static SnowflakeColumn *
-make_text(Oid relid, AttrNumber attnum, const char *example)
-{
-	SnowflakeColumn *result = palloc_object(SnowflakeColumn);
-
-	result->relid = relid;
-	result->attnum = attnum;
-	result->verdict = "texts";
-	result->reason = quote_literal_cstr(example);
-	return result;
-}
-
-/* Columns whose values are read, and what is found beside. */
+/* Columns whose values are read. */
 typedef struct Reading
 {
 	List	   *columns;
-	char	   *names;
 	bool		wait;
-	List	   *texts;
 } Reading;
 
 static bool
@@ -175,41 +161,34 @@ read_values(void *argument)
 		const char *statement = snowflake_convert_text(lfirst(cell), "statement");
 		ListCell   *found;
 
-		foreach(found, snowflake_convert_run(statement, list_make1(reading->names)))
+		foreach(found, snowflake_convert_run(statement, NIL))
 		{
 			const SnowflakeRow *row = lfirst(found);
 			AttrNumber	attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
-			SnowflakeValues *column = find_column(columns, relid, attnum);
 
-			if (snowflake_convert_flag(row, "is_number"))
-				take_values(column, snowflake_convert_text(row, "numbers"));
-			else if (snowflake_convert_number(row, "named") * 2 >
-					 snowflake_convert_number(row, "texts"))
-				reading->texts = lappend(reading->texts,
-										 make_text(relid, attnum,
-												   snowflake_convert_text(row, "example")));
+			take_values(find_column(columns, relid, attnum),
+						snowflake_convert_text(row, "numbers"));
 		}
 	}
 	return false;
 }
 
 /*
- * Read values of columns, and return the columns of their tables with texts that have
- * the name of a table, and a number.  If others are not waited for, nor do they wait
- * longer than for one table, whose locks are released before the next one: columns are in
- * the order of their tables.
+ * Read values of columns.  If others are not waited for, nor do they wait longer than for
+ * one table, whose locks are released before the next one: columns are in the order of
+ * their tables.
  */
-List *
-snowflake_convert_read_values(List *columns, char *names, bool wait)
+void
+snowflake_convert_read_values(List *columns, bool wait)
 {
-	Reading		reading = {.names = names,.wait = wait};
+	Reading		reading = {.wait = wait};
 	ListCell   *cell;
 
 	if (wait)
 	{
 		reading.columns = columns;
 		(void) read_values(&reading);
-		return reading.texts;
+		return;
 	}
 	foreach(cell, columns)
 	{
@@ -223,7 +202,6 @@ snowflake_convert_read_values(List *columns, char *names, bool wait)
 		(void) snowflake_convert_do(read_values, &reading, NULL);
 		reading.columns = NIL;
 	}
-	return reading.texts;
 }
 
 /*

@@ -27,7 +27,7 @@ typedef struct SnowflakeValues
 	int		   *in_key;			/* how many of them are in each key */
 } SnowflakeValues;
 
-extern List *snowflake_convert_read_values(List *columns, char *names, bool wait);
+extern void snowflake_convert_read_values(List *columns, bool wait);
 extern int *snowflake_convert_look_up(const List *keys, List *columns);
 
 #endif							/* SNOWFLAKE_CONVERT_VALUES_H */

@@ -37,7 +37,7 @@ RESET client_min_messages;
 CREATE FUNCTION verdicts(schema text, widen text DEFAULT 'none') RETURNS TABLE (severity text, "column" text, finding text)
 LANGUAGE sql AS $$
 SELECT severity, regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1'), regexp_replace(finding, ', without a foreign key,', '')
-FROM snowflake_convert_report(schema::regnamespace, widen => widen, details => true) WHERE finding ~ 'holds? a key|becomes bigint:|keys in texts' ORDER BY regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1') COLLATE "C"
+FROM snowflake_convert_report(schema::regnamespace, widen => widen, details => true) WHERE finding ~ 'holds? a key|becomes bigint:' ORDER BY regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1') COLLATE "C"
 $$;
 CREATE SCHEMA told;
 SET search_path = told, public;
@@ -261,7 +261,7 @@ SELECT * FROM verdicts('closed');
 -- nor does it tell of a column without such a name, for the conversion of one table
 SELECT count(*) FROM snowflake_convert('events', 'id', dry_run => true);
 
--- More texts than a query can have twice, and texts that are also too short
+-- More columns than a query can have twice, and texts that are too short
 CREATE SCHEMA much;
 SET search_path = much, public;
 CREATE TABLE users (id serial PRIMARY KEY);
@@ -312,33 +312,6 @@ CREATE SCHEMA short
     CREATE TABLE t (id serial PRIMARY KEY, u integer, note text);
 SELECT * FROM verdicts('short');
 
--- What the queries of views, rules, policies and functions compare with a key
-CREATE SCHEMA compared;
-SET search_path = compared, public;
-CREATE TABLE users (id serial PRIMARY KEY, name text);
-CREATE TABLE profiles (id integer PRIMARY KEY);
-CREATE TABLE facts (joined integer, casted integer, listed integer, scalar integer, united integer, chosen integer, looped integer,
-    viewed integer, grouped integer, lateral_one integer, ruled integer, guarded integer, called integer, level integer,
-    refuted integer, less integer, shifted integer, second integer, third integer, part integer, home_unit integer);
-CREATE TABLE more (united integer, work_unit integer, kept integer);
-INSERT INTO users SELECT FROM generate_series(1, 4);
-INSERT INTO facts (level, refuted, part) SELECT i, 1000 + i, i FROM generate_series(1, 4) i;
-CREATE VIEW joins AS SELECT f.viewed AS shown FROM facts f LEFT JOIN users u ON f.joined = u.id JOIN profiles p ON p.id = u.id;
-CREATE VIEW casts AS SELECT FROM facts f, users u
-WHERE u.id::bigint = f.casted::bigint AND f.level = u.id AND f.refuted = u.id AND f.home_unit = u.id AND f.less < u.id AND f.shifted + 1 = u.id;
-CREATE VIEW lists AS SELECT FROM facts WHERE listed IN (SELECT id FROM users) OR scalar = (SELECT id FROM users LIMIT 1);
-CREATE MATERIALIZED VIEW unions AS
-SELECT FROM (SELECT united FROM facts UNION ALL SELECT united FROM more) x(y) JOIN (facts CROSS JOIN users) j ON j.id = x.y OR j.id = coalesce(j.chosen, 0);
-CREATE VIEW views AS SELECT FROM joins, users WHERE shown = id;
-CREATE VIEW chains AS SELECT FROM facts f, facts g, facts h WHERE f.third = g.second AND g.second = h.joined;
-CREATE VIEW groups AS SELECT FROM (SELECT grouped, count(*) FROM facts GROUP BY grouped) g, users u WHERE g.grouped = u.id;
-CREATE VIEW laterals AS SELECT FROM facts f, LATERAL (SELECT FROM users WHERE id = f.lateral_one) l;
-CREATE VIEW loops AS WITH RECURSIVE r AS (SELECT looped, 1 AS n FROM facts UNION ALL SELECT r.looped, n + 1 FROM r, users WHERE r.looped = id)
-SELECT FROM r, users WHERE r.looped = id;
-CREATE RULE kept_users AS ON DELETE TO users DO ALSO UPDATE facts SET ruled = NULL WHERE ruled = OLD.id;
-CREATE POLICY own_users ON facts USING (EXISTS (SELECT FROM users WHERE id = guarded AND name = current_user));
-CREATE FUNCTION user_of(facts) RETURNS text BEGIN ATOMIC SELECT name FROM users WHERE id = $1.called; SELECT name FROM users u, facts f WHERE f.called = u.id; END;
-SELECT * FROM verdicts('compared');
 -- Keys to which the application gives values, and what references them
 CREATE SCHEMA supplied;
 CREATE TABLE supplied.options (id serial PRIMARY KEY, name text);
@@ -350,17 +323,7 @@ INSERT INTO supplied.options SELECT FROM generate_series(1, 30);
 INSERT INTO supplied.option_scope SELECT generate_series(1, 5);
 INSERT INTO supplied.colours SELECT generate_series(1, 30);
 SELECT * FROM verdicts('supplied');
--- Views of which each has two of the one before it
-DO $$
-BEGIN
-	CREATE VIEW twice_0 AS SELECT kept FROM more;
-	FOR i IN 1 .. 40 LOOP
-		EXECUTE format('CREATE VIEW twice_%s AS SELECT kept FROM twice_%s UNION ALL SELECT kept FROM twice_%2$s', i, i - 1);
-	END LOOP;
-	CREATE VIEW many AS SELECT FROM twice_40, users WHERE kept = id;
-END $$;
-SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA supplied, told, wide, alike, named, empty, ids, types, great, closed, much, one, short, compared CASCADE;
+DROP SCHEMA supplied, told, wide, alike, named, empty, ids, types, great, closed, much, one, short CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

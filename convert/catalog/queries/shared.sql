@@ -244,8 +244,7 @@ SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alte
 FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 
 -- The columns that hold, or might hold, a key without a foreign key, as columns.c has found, the
--- likely ones first: the verdict is sure or perhaps, unfit for types that are not widened, or texts
--- for texts that have keys in them.
+-- likely ones first: the verdict is sure or perhaps, or unfit for types that are not widened.
 -- cte: found(relid, attnum, verdict, reason, place, attname, column_name, type, path)
 SELECT h.relid, h.attnum, h.verdict, h.reason, h.place, a.attname,
   format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),

@@ -139,8 +139,3 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
       t.base || '_table', t.base || '_model')
     ORDER BY a.attnum LIMIT 1) p ON true
  ORDER BY t.relid, t.attnum
-
--- The names by which texts can name a table with a key, without what separates words.
--- name: table_names
-SELECT coalesce(array_agg(DISTINCT replace(word, '_', '')), '{}') FROM name_of
-WHERE number IS NOT NULL

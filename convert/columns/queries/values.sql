@@ -16,49 +16,31 @@ SELECT t.root, r.oid, CASE WHEN r.relkind = 'r' THEN pg_relation_size(r.oid) ELS
   AND has_table_privilege(t.root, 'SELECT')
 FROM tree t JOIN pg_class r ON r.oid = t.oid LEFT JOIN pg_am m ON m.oid = r.relam
 
--- The statements that read values of tables: of the columns of the tables, and of their
--- texts those that have the name of a table, of which a statement gets the array $1, and a number.
--- It has a row for each column: its number, values, how many texts it has, how many of them are
--- such, and one of these.
+-- The statements that read values of the columns of tables.  Each has a row for each column: its
+-- number, and values.
 --
 -- At most 128 pages of a table are read, and as long as it is not changed, the same ones each time.
 -- What is no small integer, and so in no key that is looked for, counts as a negative one.
 -- name: samples
-WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bool_and(readable)),
- col AS (
-  SELECT u.relid, a.attnum, a.attname, true AS is_number
-  FROM unnest($tables::oid[], $columns::int2[]) u(relid, attnum)
-    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (u.relid, u.attnum)
-  WHERE NOT a.attisdropped
-  UNION ALL
-  SELECT s.root, a.attnum, a.attname, false
-  FROM size s JOIN pg_attribute a ON a.attrelid = s.root
-  WHERE a.attnum > 0 AND NOT a.attisdropped
-  AND a.atttypid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype))
+WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bool_and(readable))
 SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %s',
-  string_agg(format(CASE WHEN c.is_number THEN 'CASE WHEN CASE WHEN %1$I::text '
-      '~ ''^-?[0-9]{1,10}([.][0-9]{0,20})?(e[+]0[0-9])?$'' '
-      'THEN %1$I::text::numeric = trunc(%1$I::text::numeric) '
-      'AND %1$I::text::numeric BETWEEN -2147483648 AND 2147483647 END '
-      'THEN %1$I::text::numeric::int '
-      'WHEN %1$I IS NOT NULL THEN -2 - (hashtext(%1$I::text) & 65535) END AS n%2$s'
-    ELSE 'CASE WHEN pg_column_size(%1$I) < 100 THEN %1$I::text END AS t%2$s' END, c.attname,
-    c.attnum), ', '),
+  string_agg(format('CASE WHEN CASE WHEN %1$I::text '
+    '~ ''^-?[0-9]{1,10}([.][0-9]{0,20})?(e[+]0[0-9])?$'' '
+    'THEN %1$I::text::numeric = trunc(%1$I::text::numeric) '
+    'AND %1$I::text::numeric BETWEEN -2147483648 AND 2147483647 END '
+    'THEN %1$I::text::numeric::int '
+    'WHEN %1$I IS NOT NULL THEN -2 - (hashtext(%1$I::text) & 65535) END AS n%2$s', a.attname,
+    a.attnum), ', '),
   n.nspname, r.relname,
   CASE WHEN s.pages > 128 THEN format(' TABLESAMPLE SYSTEM (%s) REPEATABLE (0)',
     round(12800 / s.pages, 6)) END,
-  string_agg(format(CASE WHEN c.is_number
-    THEN 'SELECT %1$s AS attnum, 1 AS is_number, array_agg(DISTINCT n%1$s) FILTER '
-      '(WHERE n%1$s NOT IN (0, -1)) AS numbers, 0 AS texts, 0 AS named, NULL AS example FROM s'
-    ELSE 'SELECT %1$s AS attnum, 0 AS is_number, NULL::int[] AS numbers, count(t) AS texts, '
-      'count(t) FILTER (WHERE h) AS named, min(t COLLATE "C") FILTER (WHERE h) AS example '
-      'FROM (SELECT t%1$s AS t, lower(regexp_replace('
-      'substring(t%1$s FROM ''([^/]+)[,:#/|][0-9]+$''), ''[^[:alnum:]]'', '''', ''g'')) '
-      '= ANY ($1::text[]) AS h FROM s) h' END, c.attnum), ' UNION ALL ')) AS statement
- FROM size s JOIN col c ON c.relid = s.root JOIN pg_class r ON r.oid = s.root
-  JOIN pg_namespace n ON n.oid = r.relnamespace
- GROUP BY r.oid, n.nspname, r.relname, s.pages, c.attnum / 800
- ORDER BY r.oid, c.attnum / 800
+  string_agg(format('SELECT %1$s AS attnum, array_agg(DISTINCT n%1$s) FILTER '
+    '(WHERE n%1$s NOT IN (0, -1)) AS numbers FROM s', a.attnum), ' UNION ALL ')) AS statement
+ FROM unnest($tables::oid[], $columns::int2[]) u(relid, attnum) JOIN size s ON s.root = u.relid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (u.relid, u.attnum) AND NOT a.attisdropped
+  JOIN pg_class r ON r.oid = s.root JOIN pg_namespace n ON n.oid = r.relnamespace
+ GROUP BY r.oid, n.nspname, r.relname, s.pages, a.attnum / 800
+ ORDER BY r.oid, a.attnum / 800
 
 -- The statements that say which of the integers of the array $1 are in a key, and how many rows
 -- this has, up to 100; of the keys that are the columns of the tables.  What is not small is

@@ -104,12 +104,6 @@ SELECT column_name, format('%s (%s): %s', column_name, type, reason),
 FROM found h
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
--- notice: first | list | texts have keys in them
-SELECT column_name, format('%s: %s', column_name, reason),
-  format('it has keys in texts: %s', reason), NULL,
-  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
-FROM found WHERE verdict = 'texts'
-
 -- notice: first | list | columns that might hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)%s', column_name, type, CASE WHEN rounds THEN ', rounds' END,
     ': ' || reason),
