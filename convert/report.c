@@ -268,103 +268,19 @@ find_kinds(Report *report)
 }
 
 /*
- * Plan the conversion of some keys, and columns that are widened with them.  Returns
- * whether there are obstacles.
- */
-static bool
-plan_part(SnowflakeConversion *conversion, Oid owner, List *keys, List *columns)
-{
-	List	   *obstacles = NIL;
-
-	snowflake_convert_forget(conversion);
-	conversion->keys = keys;
-	conversion->widened = columns;
-	(void) snowflake_convert_prepare(conversion, owner);
-	(void) snowflake_convert_list_obstacles(conversion, &obstacles);
-	return snowflake_convert_first_obstacle(obstacles) != NULL;
-}
-
-/*
- * Those of the keys, or of the columns, that have no obstacles of their own.
- */
-static List *
-without_obstacles(const Report *report, Oid owner, List *keys, List *columns)
-{
-	SnowflakeConversion part = report->conversion;
-	List	   *parts = columns == NIL ? keys : columns;
-	int			half = list_length(parts) / 2;
-	List	   *rest = list_copy_tail(parts, half);
-
-	if (!plan_part(&part, owner, keys, columns))
-		return parts;
-	if (half == 0)
-		return NIL;
-	parts = list_truncate(list_copy(parts), half);
-	if (columns == NIL)
-		return list_concat_copy(without_obstacles(report, owner, parts, NIL),
-								without_obstacles(report, owner, rest, NIL));
-	return list_concat_copy(without_obstacles(report, owner, keys, parts),
-							without_obstacles(report, owner, keys, rest));
-}
-
-static void
-add_not_rehearsed(Report *report, const char *object)
-{
-	(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
-										 "they are not rehearsed, because there are obstacles",
-										 object,
-										 "it is not rehearsed, because there are obstacles",
-										 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
-}
-
-/*
- * Leave out what has obstacles, and plan again what is left.  Returns whether there is
- * anything, without obstacles.
- */
-static bool
-leave_obstacles(Report *report, Oid owner)
-{
-	List	   *keys = report->conversion.keys;
-	List	   *columns = report->conversion.widened;
-	List	   *good_keys = without_obstacles(report, owner, keys, NIL);
-	List	   *good_columns = NIL;
-	bool		found = good_keys == NIL ||
-		plan_part(&report->conversion, owner, good_keys, NIL);
-	ListCell   *cell;
-
-	if (!found && columns != NIL)
-	{
-		good_columns = without_obstacles(report, owner, good_keys, columns);
-		found = plan_part(&report->conversion, owner, good_keys, good_columns);
-	}
-	if (found)
-	{
-		add_not_rehearsed(report, psprintf("schema %s", report->schema));
-		return false;
-	}
-	foreach(cell, list_difference_ptr(keys, good_keys))
-		add_not_rehearsed(report, psprintf("table %s", ((SnowflakeKey *) lfirst(cell))->table));
-	foreach(cell, list_difference_ptr(columns, good_columns))
-	{
-		const SnowflakeColumn *column = lfirst(cell);
-		const char *name = get_attname(column->relid, column->attnum, false);
-
-		add_not_rehearsed(report, psprintf("column %s of table %s", quote_identifier(name),
-										   snowflake_relation_name(column->relid)));
-	}
-	return true;
-}
-
-/*
  * Try rows with new keys.  What fails comes before what might.
  */
 static void
-rehearse(Report *report, Oid owner)
+rehearse(Report *report)
 {
-	if (snowflake_convert_first_obstacle(report->findings) == NULL ||
-		leave_obstacles(report, owner))
+	if (snowflake_convert_first_obstacle(report->findings) == NULL)
 		report->findings = list_concat(snowflake_convert_rehearse(&report->conversion),
 									   report->findings);
+	else
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING, NULL,
+											 psprintf("schema %s", report->schema),
+											 "it is not rehearsed, because there are obstacles",
+											 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
 }
 
 /*
@@ -392,7 +308,7 @@ find_keys(Report *report)
 	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
 	add_left_keys(report, left);
 	if (report->rehearse && conversion->keys != NIL)
-		rehearse(report, owner);
+		rehearse(report);
 	snowflake_become_caller(&self);
 }
 

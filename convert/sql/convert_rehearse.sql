@@ -134,14 +134,11 @@ INSERT INTO invoices (v) VALUES (2), (3);
 SELECT count(DISTINCT code) FROM invoices WHERE v > 1;
 ROLLBACK;
 
--- obstacles, with which the other tables are tried: of a table, and of a column without a foreign key
+-- obstacles
 CREATE TABLE seen (of tree);
-CREATE TABLE listed (f_fine_id int) PARTITION BY LIST (f_fine_id);
-WITH found AS MATERIALIZED (SELECT * FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true))
-SELECT severity, object, finding, what_to_do FROM found
-WHERE finding ~ 'because there' OR object ~ 'tree' AND finding ~ 'new key|rehearse'
-UNION ALL SELECT NULL, NULL, 'with a new key fails', count(*)::text FROM found WHERE finding ~ 'with a new key fails' ORDER BY what_to_do, object;
-DROP TABLE seen, listed;
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true)
+WHERE finding ~ 'new key|rehearse';
+DROP TABLE seen;
 -- a transaction with a trigger that waits
 BEGIN;
 INSERT INTO deferred DEFAULT VALUES;
