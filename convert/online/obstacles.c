@@ -17,36 +17,11 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-
 #include "convert/catalog/findings.h"
 #include "convert/direct/conversion.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
-
-/*
- * Add foreign keys with SET DEFAULT whose triggers would be fired after those of
- * the new ones: see create_foreign_key().  The names have OIDs as text, so this
- * is known from what the next OID is, unless it gets one more digit before.
- */
-static void
-check_set_default(const SnowflakeConversion *conversion, List **obstacles)
-{
-	const SnowflakeKey *key = linitial(conversion->keys);
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, sql_set_default))
-	{
-		const SnowflakeRow *row = lfirst(cell);
-
-		if (strcmp(psprintf("RI_ConstraintTrigger_a_%u", GetNewObjectId()),
-				   snowflake_convert_text(row, "last")) < 0)
-			snowflake_convert_add_obstacle(obstacles, key->table,
-										   snowflake_convert_text(row, "line"),
-										   "Drop foreign keys with SET DEFAULT that would act too late, create them again as NOT VALID, and validate them.");
-	}
-}
 
 /*
  * Add CHECK constraints that are not valid, and that some row does not satisfy: the
@@ -106,7 +81,6 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 			(void) snowflake_convert_ask_obstacles(conversion, lists[i].query, findings);
 	}
 	snowflake_online_find_changed_objects(conversion, steps, NIL, findings);
-	check_set_default(conversion, findings);
 	if (accessible)
 		check_not_valid(conversion, findings);
 	return snowflake_online_rehearse_swaps(conversion, steps, findings);

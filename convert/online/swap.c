@@ -35,7 +35,6 @@ typedef struct Swap
 	List	   *trees;			/* tables without their partitions */
 	List	   *names;			/* of relations whose privileges are kept */
 	char	   *privileges;
-	char	   *comments;
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
@@ -76,7 +75,7 @@ require_objects(SnowflakeOnline *online, const List *scope)
 
 /*
  * SnowflakeOnlineWork: find the statements of a swap.  What they depend on cannot
- * change any more, except for comments.
+ * change any more, except for comments, of which the swap has those from now.
  */
 static void
 find_statements(SnowflakeOnline *online, void *argument)
@@ -95,7 +94,6 @@ find_statements(SnowflakeOnline *online, void *argument)
 		snowflake_convert_give_way("a function was changed");
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
-	swap->comments = snowflake_online_swap_comments(relids);
 	require_objects(online, snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope));
 	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
 	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, &obstacles);
@@ -113,10 +111,7 @@ static void
 swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
-	List	   *relids = snowflake_online_with_partitions(swap->locked);
 
-	if (strcmp(snowflake_online_swap_comments(relids), swap->comments) != 0)
-		snowflake_convert_give_way("a comment was changed");
 	snowflake_convert_run_statements(swap->before_drop);
 	snowflake_online_check_drop(swap->relid, swap->trees);
 	snowflake_convert_run_statements(swap->after_drop);

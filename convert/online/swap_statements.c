@@ -133,19 +133,6 @@ snowflake_online_swap_privileges(const List *names)
 }
 
 /*
- * The comments on what belongs to relations, by which those that a swap has found
- * are compared with those that there are when the tables are locked exclusively:
- * COMMENT takes no lock on the table that would conflict with an earlier one.
- */
-char *
-snowflake_online_swap_comments(const List *relids)
-{
-	List	   *tables = snowflake_convert_oids_parameter(relids);
-
-	return snowflake_convert_first(snowflake_convert_ask_server(tables, sql_swap_comments));
-}
-
-/*
  * Fail if privileges are not as they were.  What the swap has found is locked,
  * but for default privileges, of which there may be others since then; and an
  * event trigger may grant some.

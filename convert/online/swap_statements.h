@@ -20,7 +20,6 @@ extern void snowflake_online_swap_statements(const SnowflakeConversion *conversi
 extern void snowflake_online_check_drop(Oid relid, const List *trees);
 extern List *snowflake_online_swap_names(const List *relids);
 extern char *snowflake_online_swap_privileges(const List *names);
-extern char *snowflake_online_swap_comments(const List *relids);
 extern void snowflake_online_check_privileges(Oid relid, const List *names,
 											  const char *privileges);
 extern void snowflake_online_check_swap(const SnowflakeConversion *conversion,

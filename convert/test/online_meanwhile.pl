@@ -1,6 +1,6 @@
 # What others do during snowflake_convert_online() that conflicts with no lock on the
-# table: they comment its constraints, rename functions of its policies, alter those that
-# use its rows, and store its rows elsewhere.
+# table: they rename functions of its policies, alter those that use its rows, and store its
+# rows elsewhere.
 
 use SnowflakeTest::Online;
 use SnowflakeTest;
@@ -39,25 +39,6 @@ sub between
 	$next->quit;
 	return ($session, $calling);
 }
-
-# Comments
-create($node, q{
-	CREATE TABLE t (id int PRIMARY KEY, v int, CONSTRAINT ck CHECK (id > 0));
-	CREATE POLICY po ON t USING (id > 0);
-	CREATE TRIGGER tr BEFORE UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
-	COMMENT ON CONSTRAINT ck ON t IS 'old'});
-my ($session, $calling) = between('SELECT FROM t');
-$session->query_safe($_ . q{ ON t IS 'new'}) foreach
-  'COMMENT ON CONSTRAINT ck', 'COMMENT ON CONSTRAINT t_pkey', 'COMMENT ON POLICY po', 'COMMENT ON TRIGGER tr';
-$session->query_safe('COMMIT');
-$session->quit;
-is(finish_queries($calling), 1, 'a swap while the comments change') or diag $calling->{err};
-is( sql($node, q{
-		SELECT string_agg(description, ' ') FROM pg_description WHERE (classoid, objoid) IN (
-			SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = 'shop.t'::regclass
-			UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = 'shop.t'::regclass
-			UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass)}),
-	'new new new new', 'the last comments are there');
 
 # Functions that change their names
 create($node, q{

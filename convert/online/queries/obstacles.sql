@@ -405,17 +405,6 @@ WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newn
   OR NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = tab.relid
     AND k.conname = 'snowflake_new_check'))
 
--- Foreign keys with SET DEFAULT that have no new one yet, and the last of their
--- triggers.
--- name: set_default
-SELECT format('foreign key %I of table %s would act after the one that replaces it', conname,
-  conrelid::regclass) AS line,
-  max(g.tgname::text COLLATE "C") AS last
-FROM fkey JOIN pg_trigger g ON g.tgconstraint = fkey.oid
-  AND starts_with(g.tgname::text, 'RI_ConstraintTrigger_a_')
-WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)
-GROUP BY 1 ORDER BY 1
-
 -- CHECK constraints that are not valid, each with a query for a row that does not satisfy it,
 -- which could not be updated.
 -- name: not_valid

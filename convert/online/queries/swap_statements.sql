@@ -301,18 +301,6 @@ FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refob
     AND c.relkind IN ('r', 'p', 'm')
 WHERE d.objsubid > 0)
 
--- The comments on what belongs to tables.
--- name: swap_comments
-SELECT coalesce(string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' '
-                           ORDER BY d.classoid, d.objoid), '')
-FROM pg_description d
-WHERE (d.classoid, d.objoid) IN (
-  SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
-  UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($tables::oid[])
-  UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY ($tables::oid[])
-  UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext
-    WHERE stxrelid = ANY ($tables::oid[]))
-
 -- The privileges on views, and columns of the relations with $names.
 -- texts: names
 -- name: swap_privileges
