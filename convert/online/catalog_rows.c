@@ -4,9 +4,9 @@
  *	  The rows of the catalogs that a conversion changes, and functions that it
  *	  calls by name.
  *
- * GRANT and REVOKE take no lock on a table, but update its rows in the catalogs.
- * Others do so with what belongs to a table: ALTER FUNCTION with the function
- * of a trigger, ALTER STATISTICS, DROP PUBLICATION.
+ * GRANT and REVOKE take no lock on a table, since 18 that of a SELECT, but update
+ * its rows in the catalogs.  Others do so with what belongs to a table: ALTER
+ * FUNCTION with the function of a trigger, ALTER STATISTICS, DROP PUBLICATION.
  *
  * - While such a transaction is open, ALTER TABLE would wait for it, with its
  *	 locks, and then fail.  So it is waited for before.
