@@ -134,7 +134,7 @@ if ($node->pg_version >= 18)
 # Operators of exclusion constraints, which need an index for equality of any kind
 SKIP:
 {
-	skip 'btree_gist is not installed', 6
+	skip 'btree_gist is not installed', 7
 	  if sql($node, "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") == 0;
 	sql($node, q{
 		CREATE EXTENSION btree_gist;
@@ -169,10 +169,14 @@ SKIP:
 			EXPLAIN (COSTS off) SELECT FROM looked_up WHERE other = $_[0]") =~ /by_gin/;
 	};
 	ok($uses->('5'), 'an index of btree_gin is used with an integer literal');
+
+	# Since 19, btree_gin compares a bigint with an integer.
+	my $gin = $node->pg_version->major < 19 ? qr/public\.by_gin \(gin\)\n/ : qr//;
 	sql_fails($node, "SELECT snowflake_convert('looked_up')",
-		qr/queries with integer literals no longer use indexes\nDETAIL:  public\.by_gin \(gin\)\npublic\.by_gist \(gist\)\nHINT:  Cast the literals: WHERE id = 5::bigint/,
+		qr/queries with integer literals no longer use indexes\nDETAIL:  ${gin}public\.by_gist \(gist\)\nHINT:  Cast the literals: WHERE id = 5::bigint/,
 		'the indexes that are no longer used are named');
-	ok(!$uses->('5') && $uses->('5::bigint'), '... which is so, unless the literal is cast');
+	is($uses->('5'), $node->pg_version->major >= 19, '... which is so, unless the literal is cast');
+	ok($uses->('5::bigint'), '... which is cast');
 }
 
 # While a bigint that references the key is in use

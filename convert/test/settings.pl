@@ -53,7 +53,7 @@ my @settings = (
 	'extra_float_digits = 0',
 	'array_nulls = off',
 	'default_tablespace = regress_other',
-	($node->pg_version < 19 ? 'standard_conforming_strings = off; SET escape_string_warning = off; SET backslash_quote = off' : ()));
+	($node->pg_version->major < 19 ? 'standard_conforming_strings = off; SET escape_string_warning = off; SET backslash_quote = off' : ()));
 foreach my $setting (@settings)
 {
 	is(look("SET $setting"), $usual, "the same with $setting");
