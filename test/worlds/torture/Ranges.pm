@@ -68,7 +68,7 @@ sub plan_fault_at
 	return (plan_fault(), told => $bug ? 0 : $place eq 'own' ? 1 : any_of(0, 1));
 }
 
-# Up to four faults of servers, each once; up to eight while servers are granted numbers.  Floors need
+# Up to five faults of servers, each once; up to eight while servers are granted numbers.  Floors need
 # a registry, and ALTER waits for clients that wait for one.
 sub plan_server_faults
 {
@@ -83,7 +83,7 @@ sub plan_server_faults
 	return 'other registry' if $registry_fault =~ /^(?:nothing|kill backend|clock)$/ && rand() < 0.3;
 	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers|yesterday|another)$/;
 	my @possible = grep { $is_there || $_ !~ $needs_registry } @server_faults;
-	my $most = $is_there ? any_of(2, 4, 6, 8) : any_of(1, 2, 3, 4);
+	my $most = $is_there ? any_of(4, 6, 8) : any_of(2, 3, 4, 5);
 	my %drawn;
 	return grep { !$drawn{$_}++ } map { any_of(@possible) } 1 .. $most;
 }
