@@ -172,8 +172,7 @@ SKIP:
 	$server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
 }
 
-# The setting changes: the worker of the local registry makes room for another one,
-# which recognizes that the registry is in this server.
+# The setting changes: the worker of the local registry makes room for another one.
 sql($server, 'SELECT snowflake_nextval()');
 my $user = conninfo_user();
 unlink $hba;
@@ -183,13 +182,9 @@ restart_with($server, "listen_addresses = '127.0.0.1'");
 set_registry("host=127.0.0.1 port=$port dbname=regress_ids $user");
 $server->reload;
 $server->wait_for_log(
-	qr/LOG:  the registry of snowflake worker IDs is in this server, but not called through its socket directory\n.*DETAIL:  .*\n.*HINT:  In "snowflake\.registry", set "host" to a directory in "unix_socket_directories"/,
-	$log_end);
-pass('the log says how to call a registry in this server');
-like(
-	slurp_file($server->logfile, $log_end),
 	qr/LOG:  background worker "snowflake grant" restarts because "snowflake\.registry" was changed/,
-	'the log says that the worker was started again');
+	$log_end);
+pass('the log says that the worker was started again');
 ok(wait_for_stat('worker_id = 1'), 'the worker ID is the same');
 
 # A reload while the worker starts, before it has a handler for that.

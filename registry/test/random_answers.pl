@@ -93,7 +93,7 @@ sub random_answer
 	elsif ($state->{stage} eq 'query')
 	{
 		return good_query() if rand() < 0.8;
-		return row_description(4) . row(one('1', 'x', undef), one(undef, 'schema', random_text()), one(undef, random_text()), '1') . complete(1) . ready() if rand() < 0.3;
+		return row_description(3) . row(one(undef, 'schema', random_text()), one(undef, random_text()), '1') . complete(1) . ready() if rand() < 0.3;
 	}
 	elsif (rand() < 0.7)
 	{
@@ -136,7 +136,6 @@ $server->append_conf('postgresql.conf', registry_conf(($fake) x 100, @options));
 my $begin = $fake->connections;
 my $end = time + $limit_s;
 my $pass_s = 6;
-my $passed_s = $limit_s;
 my $ids = 0;
 my $failed = 0;
 while ($fake->connections - $begin < $wanted && time < $end)
@@ -146,7 +145,6 @@ while ($fake->connections - $begin < $wanted && time < $end)
 	# A round ends with a reload, and another one begins; and so does the wait for an answer
 	# that does not come.
 	pass_time($server, $pass_s);
-	$passed_s += $pass_s;
 	$server->reload;
 	foreach (1 .. 2)
 	{
@@ -161,7 +159,6 @@ cmp_ok($answers, '>', 100, 'hosts answered at random');
 is(sql($server, $grant_of), $grant, 'the server keeps its grant');
 ok($failed == 0 && $ids > 100, 'IDs are generated meanwhile');
 my $log = slurp_file($server->logfile);
-cmp_ok(scalar(() = $log =~ /could not (?:get|extend)/g), '<=', 21 + $passed_s / 60, 'random errors do not fill the log');
 cmp_ok(max(map { length } $log =~ /(DETAIL:.*)/g), '<', 1100, 'no line of the log is long');
 unlike($log, $crash, 'no process has crashed');
 note("$answers random answers");

@@ -89,7 +89,7 @@ $admin->quit;
 is(finish_queries($waiting), 1, '... and gets them when it is not locked anymore');
 $server->stop;
 
-# A call that gets no answer is given up soon.
+# A call that gets no answer is given up.
 my $proxy = Proxy->new($registry);
 $server = new_server('hung', setting('snowflake.registry', "host=" . $proxy->host . " port=" . $proxy->port . " dbname=postgres " . conninfo_user()),
 	"snowflake.server_name = 'hung'", "snowflake.grant_timeout = '1 min'");
@@ -106,7 +106,7 @@ wait_until('a call', sub { return asked($calls) > $before; });
 $proxy->set('pass');
 $began = time;
 is(sql($server, "SELECT count(nextval('s2')) FROM generate_series(1, 500)"), 500, 'a call that gets no answer holds up others not for long');
-cmp_ok(time - $began, '<', 4 + 2 * $usual, '... about a second');
+cmp_ok(time - $began, '<', 9 + 2 * $usual, '... about five seconds');
 is(finish_queries($waiting), 1, '... and is made again');
 $server->stop;
 $proxy->stop;

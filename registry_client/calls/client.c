@@ -45,7 +45,6 @@
 #include "postmaster/interrupt.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/timestamp.h"
 
 #include "registry_client/calls/client.h"
 #include "registry_client/calls/conninfo.h"
@@ -54,9 +53,8 @@
 /* Time for an address to connect, unless there is a connect_timeout. */
 #define CONNECT_TIMEOUT_MS	2000
 
-/* Time to answer: if there are others to ask, and if there is none. */
-#define ANSWER_TIMEOUT_MS		4000
-#define LAST_ANSWER_TIMEOUT_MS	10000
+/* Time for it to answer. */
+#define ANSWER_TIMEOUT_MS	5000
 
 /* duplicate_object */
 #define NAMESAKE_SQLSTATE	"42710"
@@ -77,9 +75,6 @@ struct RegistryRound
 	int			address;		/* the current one */
 
 	PGconn	   *conn;			/* to the address, or NULL */
-	int64		answer_ms;		/* time for it to answer */
-	int64		max_answer_ms;	/* the same for each, or 0 */
-	bool		is_this_server;
 };
 
 /*
@@ -260,8 +255,7 @@ static bool
 wait_for_socket(RegistryRound *round, const WaitLimit *limit, int events)
 {
 	if (snowflake_limited_wait(limit, PQsocket(round->conn), events,
-							   SNOWFLAKE_NO_LIMIT_MS, SNOWFLAKE_EVENT_REGISTRY,
-							   &round->error))
+							   SNOWFLAKE_EVENT_REGISTRY, &round->error))
 		return true;
 	appendStringInfo(&round->error, " from host \"%s\"", shown_host(round));
 	return false;
@@ -383,7 +377,7 @@ static bool
 receive_answer(RegistryRound *round, bool sent, int max_rows,
 			   RegistryAnswer *answer)
 {
-	WaitLimit	limit = snowflake_shorten_wait(&round->limit, round->answer_ms);
+	WaitLimit	limit = snowflake_shorten_wait(&round->limit, ANSWER_TIMEOUT_MS);
 	PGresult   *result = NULL;
 	bool		more = true;
 
@@ -414,22 +408,20 @@ receive_answer(RegistryRound *round, bool sent, int max_rows,
  * from the second on.
  *
  * When this process stops waiting, the registry has cancelled the call, and
- * said so; unless it is in its commit.  The row that is returned says when the
- * server there was started, so that this server recognizes itself, and why the
+ * said so; unless it is in its commit.  The row that is returned says why the
  * functions may not be called.
  */
 static char *
-set_up_statements(const RegistryRound *round)
+set_up_statements(void)
 {
 	StringInfoData sql;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SET search_path = pg_catalog, pg_temp;"
-					 "SET statement_timeout = " INT64_FORMAT ";"
-					 "SELECT round(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8,"
-					 " %s, (SELECT count(set_config(s.name, s.value, false))"
+					 "SET statement_timeout = %d;"
+					 "SELECT %s, (SELECT count(set_config(s.name, s.value, false))"
 					 " FROM pg_settings t JOIN (VALUES",
-					 round->answer_ms - round->answer_ms / 10,
+					 ANSWER_TIMEOUT_MS - ANSWER_TIMEOUT_MS / 10,
 					 snowflake_check_registry);
 	for (const SessionSetting *s = snowflake_session_settings; s->name != NULL; s++)
 		appendStringInfo(&sql, "%s ('%s', '%s')",
@@ -520,32 +512,22 @@ connect_to_address(RegistryRound *round)
 static bool
 check_session(RegistryRound *round)
 {
-	int64		own = PgStartTime +
-		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
-	int64		started;
 	RegistryAnswer answer;
 	char	  **values;
 
-	if (!receive_answer(round, PQsendQuery(round->conn, set_up_statements(round)), 1,
+	if (!receive_answer(round, PQsendQuery(round->conn, set_up_statements()), 1,
 						&answer))
 		return false;
 	append_host_prefix(round);
-	if (!snowflake_has_rows(&answer, 1, 4) ||
-		!snowflake_read_integer(&answer, 0, &started))
-	{
+	values = snowflake_has_rows(&answer, 1, 3) ? linitial(answer.rows) : NULL;
+	if (values == NULL ||
+		(values[0] != NULL &&
+		 !snowflake_append_problem(&round->error, values[0], values[1],
+								   database_name(round))))
 		snowflake_append_answer(&round->error, &answer);
+	if (values == NULL || values[0] != NULL)
 		return false;
-	}
-	values = linitial(answer.rows);
-	if (values[1] != NULL)
-	{
-		if (!snowflake_append_problem(&round->error, values[1], values[2],
-									  database_name(round)))
-			snowflake_append_answer(&round->error, &answer);
-		return false;
-	}
 	resetStringInfo(&round->error);
-	round->is_this_server = started == own;
 	return true;
 }
 
@@ -568,14 +550,7 @@ snowflake_connect_next(RegistryRound *round)
 
 		if (round->address + 1 < list_length(round->addresses))
 		{
-			bool		is_last;
-
 			round->address++;
-			is_last = round->tried == round->nhosts &&
-				round->address + 1 == list_length(round->addresses);
-			round->answer_ms =
-				round->max_answer_ms > 0 ? round->max_answer_ms :
-				is_last ? LAST_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS;
 			if (connect_to_address(round) && check_session(round))
 				return true;
 			fail_host(round);
@@ -590,15 +565,6 @@ snowflake_connect_next(RegistryRound *round)
 	if (round->errors->len == 0)
 		appendStringInfoString(round->errors, round->error.data);
 	return false;
-}
-
-/*
- * Is the registry that was connected to in this server?
- */
-bool
-snowflake_is_this_server(const RegistryRound *round)
-{
-	return round->is_this_server;
 }
 
 /*
@@ -647,15 +613,6 @@ snowflake_reject_answer(RegistryRound *round, const char *reason)
 	append_host_prefix(round);
 	appendStringInfoString(&round->error, reason);
 	fail_host(round);
-}
-
-/*
- * Let each address have this time to answer.  For who calls again soon.
- */
-void
-snowflake_limit_answers(RegistryRound *round, int64 ms)
-{
-	round->max_answer_ms = ms;
 }
 
 /*

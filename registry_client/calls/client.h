@@ -46,11 +46,9 @@ extern RegistryRound *snowflake_begin_round(const char *conninfo,
 											const WaitLimit *limit,
 											StringInfo errors);
 extern bool snowflake_connect_next(RegistryRound *round);
-extern bool snowflake_is_this_server(const RegistryRound *round);
 extern bool snowflake_ask_registry(RegistryRound *round, RegistryCall *call);
 extern void snowflake_accept_answer(RegistryRound *round);
 extern void snowflake_reject_answer(RegistryRound *round, const char *reason);
-extern void snowflake_limit_answers(RegistryRound *round, int64 ms);
 extern void snowflake_continue_round(RegistryRound *round,
 									 const WaitLimit *limit,
 									 StringInfo errors);

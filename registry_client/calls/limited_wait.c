@@ -65,29 +65,23 @@ snowflake_wait_is_over(const WaitLimit *limit, StringInfo error)
 }
 
 /*
- * Wait for events of a socket, or without one for some time.  Returns false if
- * the wait comes to its end before that, with the reason.
+ * Wait for events of a socket.  Returns false if the wait comes to its end before that,
+ * with the reason.
  */
 bool
 snowflake_limited_wait(const WaitLimit *limit, pgsocket socket, int events,
-					   int64 max_ms, SnowflakeWaitEvent event,
-					   StringInfo error)
+					   SnowflakeWaitEvent event, StringInfo error)
 {
-	int64		due = max_ms == SNOWFLAKE_NO_LIMIT_MS ? PG_INT64_MAX :
-		snowflake_steady_clock() + max_ms * 1000;
-
 	while (!snowflake_wait_is_over(limit, error))
 	{
-		int64		left = Min(limit->end, due) - snowflake_steady_clock();
-		int			rc;
+		int64		left = limit->end - snowflake_steady_clock();
+		int			rc =
+			WaitLatchOrSocket(MyLatch,
+							  events | WL_LATCH_SET | WL_TIMEOUT |
+							  WL_EXIT_ON_PM_DEATH,
+							  socket, (long) Min(Max(left, 0) / 1000 + 1, PG_INT32_MAX),
+							  snowflake_wait_event(event));
 
-		if (left <= 0)
-			return true;
-		rc = WaitLatchOrSocket(MyLatch,
-							   events | WL_LATCH_SET | WL_TIMEOUT |
-							   WL_EXIT_ON_PM_DEATH,
-							   socket, (long) Min(left / 1000 + 1, PG_INT32_MAX),
-							   snowflake_wait_event(event));
 		if (rc & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 		if (rc & events)

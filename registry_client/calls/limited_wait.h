@@ -30,8 +30,7 @@ extern WaitLimit snowflake_limit_wait(int64 ms, bool ends_at_shutdown);
 extern WaitLimit snowflake_shorten_wait(const WaitLimit *limit, int64 ms);
 extern bool snowflake_wait_is_over(const WaitLimit *limit, StringInfo error);
 extern bool snowflake_limited_wait(const WaitLimit *limit, pgsocket socket,
-								   int events, int64 max_ms,
-								   SnowflakeWaitEvent event,
+								   int events, SnowflakeWaitEvent event,
 								   StringInfo error);
 
 #endif							/* SNOWFLAKE_LIMITED_WAIT_H */

@@ -68,8 +68,6 @@ typedef struct ChainState
 	bool		names_known;	/* were the names of the life before asked
 								 * for? */
 	int64		started;		/* when this memory was initialized */
-	bool		connecting;		/* is the worker, or did it fail to? */
-	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];	/* why it did */
 } ChainState;
 
 static ChainState *shared = NULL;
@@ -259,34 +257,4 @@ snowflake_get_life(ServerLife *life)
 	StaticAssertStmt(sizeof(hash) == UUID_LEN, "a hash is as long as a UUID");
 	memcpy(life->directory.data, hash, UUID_LEN);
 	life->started = shared->started;
-}
-
-/*
- * Note whether the worker is connecting to a database; returns what was noted
- * before.  A worker that fails to connect leaves true behind.
- */
-bool
-snowflake_note_range_connecting(bool connecting)
-{
-	bool		before = shared->connecting;
-
-	shared->connecting = connecting;
-	if (!connecting)
-		shared->error[0] = '\0';
-	return before;
-}
-
-/*
- * Note why it cannot connect; it is known to the next one, or empty.
- */
-void
-snowflake_note_range_error(const char *error)
-{
-	strlcpy(shared->error, error, sizeof(shared->error));
-}
-
-const char *
-snowflake_range_error(void)
-{
-	return shared->error;
 }

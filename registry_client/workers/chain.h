@@ -51,8 +51,5 @@ extern void snowflake_begin_chain(void);
 extern bool snowflake_names_are_known(void);
 extern void snowflake_note_names_known(void);
 extern void snowflake_get_life(ServerLife *life);
-extern bool snowflake_note_range_connecting(bool connecting);
-extern void snowflake_note_range_error(const char *error);
-extern const char *snowflake_range_error(void);
 
 #endif							/* SNOWFLAKE_CHAIN_H */

@@ -51,18 +51,11 @@
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"
-#include "registry_client/calls/client.h"
-#include "registry_client/workers/call_log.h"
-#include "registry_client/workers/local_call.h"
 #include "registry_client/workers/registry_worker.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
 PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
-
-/* Time for a call of a local registry, and for that at shutdown. */
-#define LOCAL_CALL_TIMEOUT_MS	10000
-#define LAST_CALL_TIMEOUT_MS	2000
 
 /* How soon to call again after a failure: without a grant, and with one. */
 #define URGENT_RETRY_US		INT64CONST(1000000)
@@ -94,15 +87,6 @@ static const char return_query[] =
 " $2::pg_catalog.int4, $3::pg_catalog.int4,"
 " $5::pg_catalog.uuid[], $4::pg_catalog.int8)::pg_catalog.int4";
 
-/* What a request comes to; if hosts answer differently, the last of these. */
-typedef enum GrantOutcome
-{
-	SNOWFLAKE_REQUEST_FAILED,	/* an error says why */
-	SNOWFLAKE_REQUEST_AGAIN,	/* the registry noticed that it lost grants */
-	SNOWFLAKE_REQUEST_NOT_HELD, /* it does not know the server as the holder */
-	SNOWFLAKE_REQUEST_GRANTED	/* or returned */
-} GrantOutcome;
-
 /* What is granted. */
 typedef struct GrantAnswer
 {
@@ -111,25 +95,22 @@ typedef struct GrantAnswer
 	int64		grant_time_ms;
 } GrantAnswer;
 
-typedef struct Request
+typedef struct GrantRequest
 {
+	RegistryRequest base;
 	SnowflakeGrantCall grant;	/* by what the registry identifies the server */
 	int64		tick;			/* the next one; at the end: the last one + 1 */
 	bool		sealed;			/* at the end: is the generator stopped? */
-	RegistryCall call;
 	GrantAnswer answer;			/* if it is granted */
-} Request;
-
-/* Prepares a request, right before it is sent; false: there is none. */
-typedef bool (*PrepareRequest) (Request *request);
+} GrantRequest;
 
 /*
  * Fill in the call of a request about a worker ID.
  */
 static void
-fill_call(Request *request, const char *query, int nparams, int worker_id)
+fill_call(GrantRequest *request, const char *query, int nparams, int worker_id)
 {
-	RegistryCall *call = &request->call;
+	RegistryCall *call = &request->base.call;
 	int			shift = snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
 
 	call->query = query;
@@ -148,24 +129,27 @@ fill_call(Request *request, const char *query, int nparams, int worker_id)
 /*
  * Ask for a grant, or for the extension of the existing one.
  */
-static bool
-prepare_grant(Request *request)
+static void
+prepare_grant(RegistryRequest *base)
 {
+	GrantRequest *request = (GrantRequest *) base;
+
 	request->tick = snowflake_next_tick();
 	snowflake_begin_call(&request->grant);
 	if (request->grant.worker_id < 0)
 		fill_call(request, get_query, 7, snowflake_worker_id);
 	else
 		fill_call(request, extend_query, 7, request->grant.worker_id);
-	return true;
 }
 
 /*
  * Stop the generator, and return the grant.
  */
-static bool
-prepare_return(Request *request)
+static void
+prepare_return(RegistryRequest *base)
 {
+	GrantRequest *request = (GrantRequest *) base;
+
 	if (!request->sealed)
 	{
 		/* After a crash, perhaps nobody has read the mark. */
@@ -173,10 +157,7 @@ prepare_return(Request *request)
 		request->tick = snowflake_seal_grant(&request->grant);
 		request->sealed = true;
 	}
-	if (request->grant.worker_id < 0)
-		return false;
 	fill_call(request, return_query, 5, request->grant.worker_id);
-	return true;
 }
 
 /*
@@ -231,23 +212,26 @@ has_row_of_nulls(const RegistryAnswer *answer, int ncolumns)
  * Read the answer to a request for a grant, or for the extension of that of a
  * worker ID.
  */
-static GrantOutcome
-read_grant(const RegistryAnswer *answer, int held_worker_id,
-		   int64 next_tick, GrantAnswer *grant, StringInfo error)
+static RegistryOutcome
+read_grant(RegistryRequest *base, StringInfo error)
 {
+	GrantRequest *request = (GrantRequest *) base;
+	const RegistryAnswer *answer = &base->call.answer;
+	int			held_worker_id = request->grant.worker_id;
+	GrantAnswer *grant = &request->answer;
 	int64		values[3];
 
 	if (held_worker_id >= 0 && snowflake_has_rows(answer, 0, 3))
 	{
 		appendStringInfo(error, "the registry does not know this server as the holder of worker ID %d",
 						 held_worker_id);
-		return SNOWFLAKE_REQUEST_NOT_HELD;
+		return REGISTRY_NOT_HELD;
 	}
 	if (held_worker_id < 0 && has_row_of_nulls(answer, 3))
 	{
 		/* It had to commit that first. */
 		appendStringInfoString(error, "the registry detected that it may have lost grants, and is called again");
-		return SNOWFLAKE_REQUEST_AGAIN;
+		return REGISTRY_AGAIN;
 	}
 	if (!snowflake_has_rows(answer, 1, 3) ||
 		!snowflake_read_integer(answer, 0, &values[0]) ||
@@ -255,25 +239,26 @@ read_grant(const RegistryAnswer *answer, int held_worker_id,
 		!snowflake_read_integer(answer, 2, &values[2]))
 	{
 		snowflake_append_answer(error, answer);
-		return SNOWFLAKE_REQUEST_FAILED;
+		return REGISTRY_FAILED;
 	}
-	if (!check_grant(values, held_worker_id, next_tick, error))
-		return SNOWFLAKE_REQUEST_FAILED;
+	if (!check_grant(values, held_worker_id, request->tick, error))
+		return REGISTRY_FAILED;
 	grant->worker_id = (int) values[0];
 	grant->until =
 		Min(values[1] >> snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP],
 			snowflake_layout.last_tick + 1);
 	grant->grant_time_ms = values[2];
-	return SNOWFLAKE_REQUEST_GRANTED;
+	return REGISTRY_ANSWERED;
 }
 
 /*
  * Read the answer to the return of a grant: 1, or 0 if the server is not the
  * holder.
  */
-static GrantOutcome
-read_return(const RegistryAnswer *answer, StringInfo error)
+static RegistryOutcome
+read_return(RegistryRequest *base, StringInfo error)
 {
+	const RegistryAnswer *answer = &base->call.answer;
 	int64		returned;
 
 	if (!snowflake_has_rows(answer, 1, 1) ||
@@ -281,108 +266,137 @@ read_return(const RegistryAnswer *answer, StringInfo error)
 		returned < 0 || returned > 1)
 	{
 		snowflake_append_answer(error, answer);
-		return SNOWFLAKE_REQUEST_FAILED;
+		return REGISTRY_FAILED;
 	}
 	if (returned == 1)
-		return SNOWFLAKE_REQUEST_GRANTED;
+		return REGISTRY_ANSWERED;
 	appendStringInfoString(error, "the registry does not know this server as the holder");
-	return SNOWFLAKE_REQUEST_NOT_HELD;
+	return REGISTRY_NOT_HELD;
 }
 
 /*
- * Read the answer to a request.
- */
-static GrantOutcome
-read_answer(Request *request, StringInfo error)
-{
-	const RegistryAnswer *answer = &request->call.answer;
-
-	if (request->sealed)
-		return read_return(answer, error);
-	return read_grant(answer, request->grant.worker_id,
-					  request->tick, &request->answer, error);
-}
-
-/*
- * If the registry has certainly rolled a call back, its token is none.
+ * The registry has certainly rolled a call back: its token is none.
  */
 static void
-cancel_if_rolled_back(const Request *request)
+cancel_grant(RegistryRequest *base)
 {
-	if (request->call.answer.rolled_back)
-		snowflake_cancel_call(&request->grant);
+	snowflake_cancel_call(&((GrantRequest *) base)->grant);
 }
 
 /*
- * Send a request to a local registry.
+ * A worker ID was granted.
  */
-static GrantOutcome
-request_locally(const Registry *registry, PrepareRequest prepare,
-				Request *request, const WaitLimit *limit, StringInfo error)
+static void
+log_grant(int worker_id, int64 until)
 {
-	bool		answered;
+	const char *end = timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until));
 
-	if (!prepare(request))
-		return SNOWFLAKE_REQUEST_NOT_HELD;
-	/* If a return is lost, the worker ID is merely reserved for longer. */
-	answered = snowflake_call_locally(registry, &request->call, !request->sealed, limit,
-									  error);
-	cancel_if_rolled_back(request);
-	return answered ? read_answer(request, error) : SNOWFLAKE_REQUEST_FAILED;
+	ereport(LOG,
+			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
+			 snowflake_worker_id >= 0 && worker_id != snowflake_worker_id ?
+			 errdetail("The registry granted it until %s. It could not grant worker ID %d, the value of \"snowflake.worker_id\".",
+					   end, snowflake_worker_id) :
+			 errdetail("The registry granted it until %s.", end)));
 }
 
 /*
- * Send a request to the hosts of a registry, until one grants it.
+ * What the registry says of another server that has the name of this one, or an
+ * empty text.  It is logged once, unless it changes.
  */
-static GrantOutcome
-request_remotely(Registry *registry, PrepareRequest prepare, Request *request,
-				 const WaitLimit *limit, StringInfo error)
+static void
+log_namesake(const char *reason)
 {
-	GrantOutcome best = SNOWFLAKE_REQUEST_FAILED;
-	RegistryRound *round =
-		snowflake_begin_round(snowflake_registry, &registry->start, limit,
-							  error);
+	static char noted[SNOWFLAKE_TEXT_SIZE] = "";
+	StringInfoData detail;
 
-	if (round == NULL)
-		return SNOWFLAKE_REQUEST_FAILED;
-	while (best < SNOWFLAKE_REQUEST_GRANTED && snowflake_connect_next(round))
-	{
-		GrantOutcome outcome = SNOWFLAKE_REQUEST_FAILED;
-		StringInfoData reason;
-
-		snowflake_log_place(snowflake_is_this_server(round));
-		if (!prepare(request))
-		{
-			best = SNOWFLAKE_REQUEST_NOT_HELD;
-			break;
-		}
-		initStringInfo(&reason);
-		if (!snowflake_ask_registry(round, &request->call))
-			cancel_if_rolled_back(request);
-		else if ((outcome = read_answer(request, &reason)) == SNOWFLAKE_REQUEST_GRANTED)
-			snowflake_accept_answer(round);
-		else
-			snowflake_reject_answer(round, reason.data);
-		best = Max(best, outcome);
-	}
-	snowflake_end_round(round);
-	return best;
+	if (strcmp(reason, noted) == 0)
+		return;
+	strlcpy(noted, reason, sizeof(noted));
+	if (*reason == '\0')
+		return;
+	initStringInfo(&detail);
+	snowflake_append_message(&detail, reason);
+	ereport(WARNING,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("another server calls itself \"%s\"", snowflake_name_in_registry()),
+			 errdetail_internal("%s", detail.data),
+			 errhint("If one of them is a copy, shut it down. Otherwise, set \"snowflake.server_name\" on each.")));
 }
 
-static GrantOutcome
-send_request(Registry *registry, PrepareRequest prepare, Request *request,
-			 const WaitLimit *limit, StringInfo error)
+/*
+ * The registry does not know this server as the holder of its worker ID.
+ */
+static void
+log_not_held(int worker_id)
 {
-	return registry->local ?
-		request_locally(registry, prepare, request, limit, error) :
-		request_remotely(registry, prepare, request, limit, error);
+	ereport(LOG,
+			(errmsg("the registry does not extend the grant of snowflake worker ID %d",
+					worker_id),
+			 errdetail("The registry does not know this server as the holder. The server requests another worker ID.")));
+}
+
+/*
+ * A call for a grant has succeeded, or failed with this error, while this worker ID was
+ * held (-1: none).  An error is logged once, and when it is over.
+ */
+static void
+log_answer(int worker_id, StringInfo error)
+{
+	if (!snowflake_note_answer(error != NULL ? error->data : NULL))
+		return;
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs is available again")));
+	else if (worker_id < 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not get a snowflake worker ID from the registry"),
+				 errdetail_internal("%s", error->data)));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not extend the grant of snowflake worker ID %d",
+						worker_id),
+				 errdetail_internal("%s", error->data)));
+}
+
+/*
+ * Log once that a grant has ended, although no call may have noticed it.
+ */
+static void
+log_end(bool ended)
+{
+	static bool noted = false;
+	int			worker_id = snowflake_state->grant.worker_id;
+
+	if (!ended)
+		noted = false;
+	if (!ended || noted || worker_id < 0)
+		return;
+	noted = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
+			 errdetail("No ID can be generated until the registry grants a worker ID.")));
+}
+
+/*
+ * Make a call, over a connection of its own.
+ */
+static RegistryOutcome
+call_registry(Registry *registry, GrantRequest *request, StringInfo error)
+{
+	RegistryOutcome outcome = snowflake_call_registry(registry, &request->base, error);
+
+	snowflake_close_registry(registry);
+	return outcome;
 }
 
 /*
  * Use what is granted.  Returns the time until the next call, in microseconds.
  */
 static int64
-use_grant(const Request *request)
+use_grant(const GrantRequest *request)
 {
 	const SnowflakeGrantCall *call = &request->grant;
 	const GrantAnswer *answer = &request->answer;
@@ -399,11 +413,11 @@ use_grant(const Request *request)
 		if (!snowflake_install_grant(call, answer->worker_id, request->tick,
 									 answer->until))
 			return 0;
-		snowflake_log_grant(answer->worker_id, answer->until);
+		log_grant(answer->worker_id, answer->until);
 	}
-	snowflake_log_answer(call->worker_id, NULL);
-	snowflake_log_namesake(request->call.answer.namesake);
-	snowflake_log_end(false);
+	log_answer(call->worker_id, NULL);
+	log_namesake(request->base.call.answer.namesake);
+	log_end(false);
 
 	/* At about half of it, but not at the same time on all servers. */
 	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
@@ -416,12 +430,17 @@ use_grant(const Request *request)
 static int64
 get_or_extend(Registry *registry)
 {
-	Request		request = {0};
+	GrantRequest request = {
+		.base = {
+			.prepare = prepare_grant,
+			.read = read_grant,
+			.cancel = cancel_grant,
+			.enough = REGISTRY_ANSWERED,
+			.durable = true
+		}
+	};
 	int			worker_id = snowflake_held_worker_id();
-	WaitLimit	limit =
-		snowflake_limit_wait(registry->local ? LOCAL_CALL_TIMEOUT_MS :
-							 SNOWFLAKE_NO_LIMIT_MS, true);
-	GrantOutcome outcome;
+	RegistryOutcome outcome;
 	StringInfoData error;
 	bool		ended;
 
@@ -432,10 +451,10 @@ get_or_extend(Registry *registry)
 	}
 
 	initStringInfo(&error);
-	outcome = send_request(registry, prepare_grant, &request, &limit, &error);
+	outcome = call_registry(registry, &request, &error);
 	if (ShutdownRequestPending)
 		return 0;
-	if (outcome == SNOWFLAKE_REQUEST_GRANTED)
+	if (outcome == REGISTRY_ANSWERED)
 		return use_grant(&request);
 
 	/*
@@ -444,20 +463,20 @@ get_or_extend(Registry *registry)
 	 */
 	if (ConfigReloadPending)
 		return 0;
-	if (outcome == SNOWFLAKE_REQUEST_NOT_HELD)
+	if (outcome == REGISTRY_NOT_HELD)
 	{
-		snowflake_log_not_held(worker_id);
+		log_not_held(worker_id);
 		snowflake_forget_tokens();
 		return 0;
 	}
 
 	/* Errors that always differ must not take its turn in the log. */
 	ended = snowflake_granted_until() <= snowflake_next_tick();
-	snowflake_log_end(ended);
+	log_end(ended);
 
 	/* If no host is reached, this says what could not be done. */
-	snowflake_log_answer(worker_id, &error);
-	return ended || outcome == SNOWFLAKE_REQUEST_AGAIN ?
+	log_answer(worker_id, &error);
+	return ended || outcome == REGISTRY_AGAIN ?
 		URGENT_RETRY_US : RETRY_US;
 }
 
@@ -467,17 +486,27 @@ get_or_extend(Registry *registry)
 static void
 give_back(Registry *registry)
 {
-	Request		request = {0};
-	WaitLimit	limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
+	/* If a return is lost, the worker ID is merely reserved for longer. */
+	GrantRequest request = {
+		.base = {
+			.prepare = prepare_return,
+			.read = read_return,
+			.cancel = cancel_grant,
+			.enough = REGISTRY_ANSWERED,
+			.is_last = true
+		}
+	};
 	StringInfoData error;
 	int			worker_id = snowflake_held_worker_id();
 
 	if (worker_id < 0)
 		return;
 	initStringInfo(&error);
-	if (send_request(registry, prepare_return, &request, &limit,
-					 &error) == SNOWFLAKE_REQUEST_FAILED)
-		snowflake_log_not_returned(worker_id, &error);
+	if (call_registry(registry, &request, &error) == REGISTRY_FAILED)
+		ereport(LOG,
+				(errmsg("could not return snowflake worker ID %d to the registry",
+						worker_id),
+				 errdetail_internal("%s", error.data)));
 }
 
 static void

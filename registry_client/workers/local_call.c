@@ -210,14 +210,17 @@ snowflake_wait_for_local_commit(const WaitLimit *limit, StringInfo error)
 	initStringInfo(&reason);
 	while (!snowflake_standbys_have(commit))
 	{
-		if (!snowflake_limited_wait(limit, PGINVALID_SOCKET, 0,
-									STANDBY_CHECK_MS, SNOWFLAKE_EVENT_STANDBY,
-									&reason))
+		WaitLimit	soon = snowflake_shorten_wait(limit, STANDBY_CHECK_MS);
+
+		if (snowflake_wait_is_over(limit, &reason))
 		{
 			appendStringInfo(error, "the registry did not commit durably: synchronous standbys: %s",
 							 reason.data);
 			return false;
 		}
+		(void) snowflake_limited_wait(&soon, PGINVALID_SOCKET, 0,
+									  SNOWFLAKE_EVENT_STANDBY, &reason);
+		resetStringInfo(&reason);
 	}
 	return true;
 }

@@ -23,6 +23,7 @@
 
 #include "utils/timestamp.h"
 
+#include "generator/grant.h"
 #include "generator/settings.h"
 #include "registry_client/workers/range_needs.h"
 #include "shared/clock.h"
@@ -327,7 +328,8 @@ take_range(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answ
  * Another MAXVALUE than that of the request may have numbers left.
  */
 static void
-take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answer)
+take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answer,
+			bool *is_other)
 {
 	RangeProblem kind = answer->problem_kind;
 	bool		exhausted = is_exhausted_there(kind);
@@ -341,8 +343,14 @@ take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *ans
 		slot->next_heard = request->asked_at;
 	}
 	slot->problem_kind = PROBLEM_NONE;
-	if (kind != PROBLEM_NONE && !(exhausted && request->last != slot->last))
+	if (kind == PROBLEM_NONE)
+		slot->problem[0] = '\0';
+	else if (!exhausted || request->last == slot->last)
+	{
+		*is_other = kind != PROBLEM_UNKNOWN &&
+			snowflake_errors_differ(slot->problem, answer->problem);
 		take_problem(slot, kind, answer->problem);
+	}
 	if (kind != PROBLEM_NONE && !exhausted)
 		return;
 	take_floor(slot, request->floor, answer);
@@ -351,22 +359,25 @@ take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *ans
 }
 
 /*
- * Take an answer, unless the slot belongs to another name by now.
+ * Take an answer, unless the slot belongs to another name by now.  Returns whether it has
+ * a problem that is to be logged, because it is another one than before.
  */
-void
+bool
 snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 {
 	RangeSlot  *slot;
+	bool		is_other = false;
 
 	if (request->slot == NO_SLOT)
-		return;
+		return false;
 	slot = snowflake_range_slot(request->slot);
 	snowflake_lock_ranges();
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
-		take_answer(slot, request, answer);
+		take_answer(slot, request, answer, &is_other);
 	snowflake_unlock_ranges();
 	ConditionVariableBroadcast(&slot->changed);
+	return is_other;
 }
 
 /*

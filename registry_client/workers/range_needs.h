@@ -45,6 +45,7 @@ typedef struct RangeAnswer
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* servers, or empty */
 	RangeProblem problem_kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
+	bool		is_logged;		/* because it is another one than before */
 } RangeAnswer;
 
 /* A sequence that this server was granted numbers of, as the registry knows it. */
@@ -69,7 +70,7 @@ typedef struct RangeReport
 } RangeReport;
 
 extern int	snowflake_collect_range_requests(RangeRequest *requests, int max);
-extern void snowflake_install_range(const RangeRequest *request,
+extern bool snowflake_install_range(const RangeRequest *request,
 									const RangeAnswer *answer);
 extern void snowflake_fail_range_requests(const RangeRequest *requests, int n,
 										  const char *why);

@@ -334,12 +334,11 @@ list_reports(void)
 }
 
 /*
- * Get the next page of a report, if one is wanted and ready, and how many sequences of the
- * whole report were not read.
+ * Have a task report the next page, if a report is wanted and ready, and how many sequences
+ * of the whole report were not read.
  */
 bool
-snowflake_get_report(const RangeReport **page, int *n, int *before, int max,
-					 bool *is_last, int *unread)
+snowflake_get_report(RangeTask *task, int max)
 {
 	MemoryContext caller;
 
@@ -360,11 +359,11 @@ snowflake_get_report(const RangeReport **page, int *n, int *before, int max,
 			return false;
 		list_reports();
 	}
-	*page = reports + nreported;
-	*n = Min(nreports - nreported, max);
-	*before = nreported;
-	*unread = nunread;
-	*is_last = is_complete && nreported + *n == nreports;
+	task->reports = reports + nreported;
+	task->n = Min(nreports - nreported, max);
+	task->after = nreported;
+	task->unread = nunread;
+	task->is_complete = is_complete && nreported + task->n == nreports;
 	return true;
 }
 

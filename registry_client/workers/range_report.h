@@ -12,12 +12,11 @@
 #ifndef SNOWFLAKE_RANGE_REPORT_H
 #define SNOWFLAKE_RANGE_REPORT_H
 
-#include "registry_client/workers/range_needs.h"
+#include "registry_client/workers/range_request.h"
 
 extern void snowflake_want_report(bool wanted);
 extern void snowflake_repeat_report(void);
-extern bool snowflake_get_report(const RangeReport **page, int *n, int *before,
-								 int max, bool *is_last, int *unread);
+extern bool snowflake_get_report(RangeTask *task, int max);
 extern void snowflake_drop_report(void);
 extern void snowflake_skip_report(const char *why);
 extern void snowflake_note_reported(int n);

@@ -31,7 +31,6 @@
 #include "utils/timestamp.h"
 
 #include "generator/durable.h"
-#include "registry_client/workers/call_log.h"
 #include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
@@ -107,11 +106,10 @@ static const char return_query[] =
 static void
 fill_call(RangeTask *task, const char *query, int nparams)
 {
-	RegistryCall *call = &task->call;
+	RegistryCall *call = &task->base.call;
 	const RangeChain *chain = &task->chain;
 
-	if (!task->kind->extends_chain)
-		snowflake_get_chain(&task->chain);
+	snowflake_get_chain(&task->chain);
 	call->query = query;
 	call->nparams = nparams;
 	call->max_rows = SNOWFLAKE_MAX_REQUESTS;
@@ -151,17 +149,26 @@ append_number(StringInfo array, int64 number)
 		appendStringInfoString(array, "NULL");
 }
 
-/*
- * Begin an element of each of n arrays, or the arrays with their first one.
- */
 static void
-begin_elements(StringInfo arrays, size_t n, bool is_first)
+begin_arrays(StringInfo arrays, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 	{
-		if (is_first)
-			initStringInfo(&arrays[i]);
-		appendStringInfoChar(&arrays[i], is_first ? '{' : ',');
+		initStringInfo(&arrays[i]);
+		appendStringInfoChar(&arrays[i], '{');
+	}
+}
+
+/*
+ * Begin an element of each array.
+ */
+static void
+begin_elements(StringInfo arrays, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		if (arrays[i].len > 1)
+			appendStringInfoChar(&arrays[i], ',');
 	}
 }
 
@@ -206,22 +213,24 @@ receipt_text(void)
  * Fill in a call for ranges, which extends the chain.
  */
 static void
-ask_for_ranges(RangeTask *task)
+ask_for_ranges(RegistryRequest *base)
 {
-	RegistryCall *call = &task->call;
+	RangeTask  *task = (RangeTask *) base;
+	RegistryCall *call = &base->call;
 	const ServerLife *life = this_life();
 	StringInfoData arrays[7];
 
-	snowflake_extend_chain(&task->chain);
 	fill_call(task, ranges_query, 6 + lengthof(arrays) + 3);
+	snowflake_extend_chain(&task->chain);
 	call->params[3] = snowflake_token_text(&task->chain.new_token);
 	call->params[4] = receipt_text();
 	call->params[5] = snowflake_name_in_registry();
+	begin_arrays(arrays, lengthof(arrays));
 	for (int i = 0; i < task->n; i++)
 	{
 		const RangeRequest *request = &task->requests[i];
 
-		begin_elements(arrays, lengthof(arrays), i == 0);
+		begin_elements(arrays, lengthof(arrays));
 		append_element(&arrays[0], request->database);
 		append_element(&arrays[1], request->name);
 		append_number(&arrays[2], request->last);
@@ -243,10 +252,10 @@ ask_for_ranges(RangeTask *task)
  * Fill in a call for floors that this server must know.
  */
 static void
-ask_for_floors(RangeTask *task)
+ask_for_floors(RegistryRequest *base)
 {
-	fill_call(task, floors_query, 2);
-	task->call.params[1] = receipt_text();
+	fill_call((RangeTask *) base, floors_query, 2);
+	base->call.params[1] = receipt_text();
 }
 
 /*
@@ -255,9 +264,10 @@ ask_for_floors(RangeTask *task)
  * the first ones.
  */
 static void
-ask_for_names(RangeTask *task)
+ask_for_names(RegistryRequest *base)
 {
-	RegistryCall *call = &task->call;
+	RangeTask  *task = (RangeTask *) base;
+	RegistryCall *call = &base->call;
 
 	fill_call(task, names_query, 5);
 	call->params[0] = snowflake_token_array(&task->chain.client, task->elsewhere ? 0 : 1);
@@ -268,33 +278,28 @@ ask_for_names(RangeTask *task)
 }
 
 /*
- * Fill in a call that reports what this server may have been granted, a page of it;
- * or nothing, if there is nothing (more) to report.
+ * Fill in a call that reports what this server may have been granted, a page of it.
  */
 static void
-report_ranges(RangeTask *task)
+report_ranges(RegistryRequest *base)
 {
-	RegistryCall *call = &task->call;
+	RangeTask  *task = (RangeTask *) base;
+	RegistryCall *call = &base->call;
 	StringInfoData arrays[5];
 
 	fill_call(task, report_query, 4 + lengthof(arrays) + 4);
 	call->params[3] = snowflake_name_in_registry();
+	begin_arrays(arrays, lengthof(arrays));
 	for (int i = 0; i < task->n; i++)
 	{
-		begin_elements(arrays, lengthof(arrays), i == 0);
+		begin_elements(arrays, lengthof(arrays));
 		append_element(&arrays[0], task->reports[i].database);
 		append_element(&arrays[1], task->reports[i].name);
 		append_number(&arrays[2], task->reports[i].last);
 		append_number(&arrays[3], task->reports[i].granted);
 		appendStringInfoString(&arrays[4], task->reports[i].is_exact ? "true" : "false");
 	}
-	if (task->n > 0)
-		end_arrays(arrays, lengthof(arrays), &call->params[4]);
-	else
-	{
-		for (size_t i = 0; i < lengthof(arrays); i++)
-			call->params[4 + i] = "{}";
-	}
+	end_arrays(arrays, lengthof(arrays), &call->params[4]);
 	call->params[9] = task->is_complete ? "true" : "false";
 	call->params[10] = snowflake_token_text(&this_life()->directory);
 	call->params[11] = psprintf("%d", task->after);
@@ -306,19 +311,19 @@ report_ranges(RangeTask *task)
  * two seconds, so it calls no function.
  */
 static void
-ask_for_changes(RangeTask *task)
+ask_for_changes(RegistryRequest *base)
 {
-	task->call.query = changes_query;
-	task->call.max_rows = 1;
+	base->call.query = changes_query;
+	base->call.max_rows = 1;
 }
 
 /*
  * Fill in the call that returns all ranges.
  */
 static void
-return_ranges(RangeTask *task)
+return_ranges(RegistryRequest *base)
 {
-	fill_call(task, return_query, 3);
+	fill_call((RangeTask *) base, return_query, 3);
 }
 
 /*
@@ -381,26 +386,26 @@ read_problem(char **values, RangeAnswer *range)
  * Take an answer apart that has so many rows and columns, each row by a function, which
  * returns false if it has not the form of one.
  */
-static RangeOutcome
+static RegistryOutcome
 read_rows(RangeTask *task, int nrows, int ncolumns,
 		  bool (*read) (RangeTask *task, int row, char **values), StringInfo error)
 {
-	const RegistryAnswer *answer = &task->call.answer;
+	const RegistryAnswer *answer = &task->base.call.answer;
 
 	if (!snowflake_has_rows(answer, nrows, ncolumns))
 	{
 		snowflake_append_answer(error, answer);
-		return SNOWFLAKE_RANGES_FAILED;
+		return REGISTRY_FAILED;
 	}
 	for (int i = 0; i < nrows; i++)
 	{
 		if (!read(task, i, list_nth(answer->rows, i)))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
-			return SNOWFLAKE_RANGES_FAILED;
+			return REGISTRY_FAILED;
 		}
 	}
-	return SNOWFLAKE_RANGES_ANSWERED;
+	return REGISTRY_ANSWERED;
 }
 
 /*
@@ -527,23 +532,37 @@ keep_receipt(int64 receipt, StringInfo error)
 }
 
 /*
+ * A sequence has another problem than before.
+ */
+void
+snowflake_log_range_problem(const RangeRequest *request, const RangeAnswer *answer)
+{
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the registry grants no numbers for sequence %s in database \"%s\"",
+					request->name, request->database),
+			 errdetail_internal("%s", answer->problem)));
+}
+
+/*
  * Read the answer to a call for ranges, one row for each request, and use it.
  */
-static RangeOutcome
-read_ranges(RangeTask *task, StringInfo error)
+static RegistryOutcome
+read_ranges(RegistryRequest *base, StringInfo error)
 {
-	RangeOutcome outcome;
+	RangeTask  *task = (RangeTask *) base;
+	RegistryOutcome outcome;
 
-	if (snowflake_has_rows(&task->call.answer, 0, RANGE_COLUMNS))
+	if (snowflake_has_rows(&task->base.call.answer, 0, RANGE_COLUMNS))
 	{
 		appendStringInfoString(error, NOT_THE_HOLDER);
-		return SNOWFLAKE_RANGES_SUPERSEDED;
+		return REGISTRY_NOT_HELD;
 	}
 	outcome = read_rows(task, task->n, RANGE_COLUMNS, read_row, error);
-	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
+	if (outcome != REGISTRY_ANSWERED)
 		return outcome;
 	if (task->receipt != 0 && !keep_receipt(task->receipt, error))
-		return SNOWFLAKE_RANGES_FAILED;
+		return REGISTRY_FAILED;
 
 	/*
 	 * Otherwise, the next process would get and use the same ranges.  Nothing
@@ -554,10 +573,14 @@ read_ranges(RangeTask *task, StringInfo error)
 	HOLD_INTERRUPTS();
 	snowflake_confirm_chain(&task->chain);
 	for (int i = 0; i < task->n; i++)
-		snowflake_install_range(&task->requests[i], &task->answers[i]);
+		task->answers[i].is_logged =
+			snowflake_install_range(&task->requests[i], &task->answers[i]);
 	RESUME_INTERRUPTS();
 	for (int i = 0; i < task->n; i++)
-		snowflake_log_range_problem(&task->requests[i], &task->answers[i]);
+	{
+		if (task->answers[i].is_logged)
+			snowflake_log_range_problem(&task->requests[i], &task->answers[i]);
+	}
 	return outcome;
 }
 
@@ -584,10 +607,12 @@ read_floor(RangeTask *task, int row, char **values)
 	return true;
 }
 
-static RangeOutcome
-read_floors(RangeTask *task, StringInfo error)
+static RegistryOutcome
+read_floors(RegistryRequest *base, StringInfo error)
 {
-	return read_rows(task, list_length(task->call.answer.rows), FLOOR_COLUMNS, read_floor, error);
+	RangeTask  *task = (RangeTask *) base;
+
+	return read_rows(task, list_length(task->base.call.answer.rows), FLOOR_COLUMNS, read_floor, error);
 }
 
 /*
@@ -612,10 +637,12 @@ read_name(RangeTask *task, int row, char **values)
 		name->wish <= SNOWFLAKE_MAX_RANGE;
 }
 
-static RangeOutcome
-read_names(RangeTask *task, StringInfo error)
+static RegistryOutcome
+read_names(RegistryRequest *base, StringInfo error)
 {
-	task->n = list_length(task->call.answer.rows);
+	RangeTask  *task = (RangeTask *) base;
+
+	task->n = list_length(task->base.call.answer.rows);
 	return read_rows(task, task->n, NAME_COLUMNS, read_name, error);
 }
 
@@ -636,33 +663,75 @@ read_number(const RegistryAnswer *answer, int64 least, int64 greatest, int64 *nu
 /*
  * Read a number that is another one if there may be other floors.
  */
-static RangeOutcome
-read_changes(RangeTask *task, StringInfo error)
+static RegistryOutcome
+read_changes(RegistryRequest *base, StringInfo error)
 {
-	return read_number(&task->call.answer, PG_INT64_MIN, PG_INT64_MAX, &task->changes,
-					   error) ? SNOWFLAKE_RANGES_ANSWERED : SNOWFLAKE_RANGES_FAILED;
+	RangeTask  *task = (RangeTask *) base;
+
+	return read_number(&task->base.call.answer, PG_INT64_MIN, PG_INT64_MAX, &task->changes,
+					   error) ? REGISTRY_ANSWERED : REGISTRY_FAILED;
 }
 
 /*
  * Read the answer to a report, or to the return of all ranges: 1, or 0 if the
  * registry does not know this client.
  */
-static RangeOutcome
-read_taken(RangeTask *task, StringInfo error)
+static RegistryOutcome
+read_taken(RegistryRequest *base, StringInfo error)
 {
+	RangeTask  *task = (RangeTask *) base;
 	int64		taken;
 
-	if (!read_number(&task->call.answer, 0, 1, &taken, error))
-		return SNOWFLAKE_RANGES_FAILED;
+	if (!read_number(&task->base.call.answer, 0, 1, &taken, error))
+		return REGISTRY_FAILED;
 	if (taken == 1)
-		return SNOWFLAKE_RANGES_ANSWERED;
+		return REGISTRY_ANSWERED;
 	appendStringInfoString(error, NOT_THE_HOLDER);
-	return SNOWFLAKE_RANGES_SUPERSEDED;
+	return REGISTRY_NOT_HELD;
 }
 
-const RangeTaskKind snowflake_ranges_task = {ask_for_ranges, read_ranges, true};
-const RangeTaskKind snowflake_floors_task = {ask_for_floors, read_floors, false};
-const RangeTaskKind snowflake_changes_task = {ask_for_changes, read_changes, false};
-const RangeTaskKind snowflake_names_task = {ask_for_names, read_names, false};
-const RangeTaskKind snowflake_report_task = {report_ranges, read_taken, false};
-const RangeTaskKind snowflake_return_task = {return_ranges, read_taken, false};
+/*
+ * The registry has certainly rolled a call back: its token is none.
+ */
+static void
+cancel_ranges(RegistryRequest *base)
+{
+	snowflake_shorten_chain(&((RangeTask *) base)->chain);
+}
+
+/*
+ * Any answer that is one is enough: another host might give this server what it gave up.
+ */
+const RegistryRequest snowflake_ranges_request = {
+	.prepare = ask_for_ranges,
+	.read = read_ranges,
+	.cancel = cancel_ranges,
+	.enough = REGISTRY_NOT_HELD,
+	.durable = true
+};
+const RegistryRequest snowflake_floors_request = {
+	.prepare = ask_for_floors,
+	.read = read_floors,
+	.enough = REGISTRY_NOT_HELD
+};
+const RegistryRequest snowflake_changes_request = {
+	.prepare = ask_for_changes,
+	.read = read_changes,
+	.enough = REGISTRY_NOT_HELD
+};
+const RegistryRequest snowflake_names_request = {
+	.prepare = ask_for_names,
+	.read = read_names,
+	.enough = REGISTRY_NOT_HELD
+};
+const RegistryRequest snowflake_report_request = {
+	.prepare = report_ranges,
+	.read = read_taken,
+	.enough = REGISTRY_NOT_HELD
+};
+const RegistryRequest snowflake_return_request = {
+	.prepare = return_ranges,
+	.read = read_taken,
+	.enough = REGISTRY_NOT_HELD,
+	.is_last = true
+};

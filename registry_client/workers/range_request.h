@@ -12,30 +12,19 @@
 #ifndef SNOWFLAKE_RANGE_REQUEST_H
 #define SNOWFLAKE_RANGE_REQUEST_H
 
-#include "registry_client/calls/client.h"
 #include "registry_client/workers/chain.h"
 #include "registry_client/workers/range_needs.h"
+#include "registry_client/workers/registry_worker.h"
 
 /* The most sequences of one call. */
 #define SNOWFLAKE_MAX_REQUESTS	100
 
-/* What a call comes to. */
-typedef enum RangeOutcome
-{
-	SNOWFLAKE_RANGES_FAILED,	/* an error says why */
-	SNOWFLAKE_RANGES_SUPERSEDED,	/* somebody else called as this client */
-	SNOWFLAKE_RANGES_ANSWERED
-} RangeOutcome;
-
 /* A call of the registry. */
 typedef struct RangeTask
 {
-	const struct RangeTaskKind *kind;
-	RegistryCall call;
+	RegistryRequest base;
+	RegistryOutcome outcome;
 	RangeChain	chain;
-	WaitLimit	limit;
-	int			timeout_ms;		/* for each host */
-	RangeOutcome outcome;
 
 	int64		changes;		/* the answer of whether there are floors */
 	int64		receipt;		/* of the answer, to be kept before anything
@@ -53,21 +42,14 @@ typedef struct RangeTask
 	int			unread;			/* how many of all could not be read */
 } RangeTask;
 
-/* A kind of call. */
-typedef struct RangeTaskKind
-{
-	/* Fills in the call, right before it is sent. */
-	void		(*prepare) (RangeTask *task);
-	/* Takes the answer apart, and uses it. */
-	RangeOutcome (*read) (RangeTask *task, StringInfo error);
-	bool		extends_chain;	/* has the call a token of its own? */
-} RangeTaskKind;
+extern void snowflake_log_range_problem(const RangeRequest *request,
+										const RangeAnswer *answer);
 
-extern const RangeTaskKind snowflake_ranges_task;
-extern const RangeTaskKind snowflake_floors_task;
-extern const RangeTaskKind snowflake_changes_task;
-extern const RangeTaskKind snowflake_names_task;
-extern const RangeTaskKind snowflake_report_task;
-extern const RangeTaskKind snowflake_return_task;
+extern const RegistryRequest snowflake_ranges_request;
+extern const RegistryRequest snowflake_floors_request;
+extern const RegistryRequest snowflake_changes_request;
+extern const RegistryRequest snowflake_names_request;
+extern const RegistryRequest snowflake_report_request;
+extern const RegistryRequest snowflake_return_request;
 
 #endif							/* SNOWFLAKE_RANGE_REQUEST_H */

@@ -10,11 +10,9 @@
  *
  * One call is made at a time.  It has all sequences that need something, up to
  * a limit; those that come meanwhile are in the next one.  If a call fails, the
- * next one is made after a pause, which doubles up to a limit.  If it fails
- * because of a value, fewer sequences are in the next call, until it is known
- * which of them has it, so that the others do not suffer.  A call that hangs is
- * given up after a second, and the next ones have more time, for a registry that
- * is slow.
+ * next one is made after a pause.  If it fails because of a value, fewer sequences are
+ * in the next call, until it is known which of them has it, so that the others do not
+ * suffer.
  *
  * The connection is kept, because calls follow one another: while the registry
  * may wait for this server, as it was granted ranges, it has to hear of floors that
@@ -30,8 +28,8 @@
  * - Whatever goes wrong with it, a floor waits for 20 seconds, and is never passed.
  *	 As often, the registry notes that this server runs.
  *
- * The connection is closed when it was not used for a minute, and made anew now and
- * then, as the registry may be elsewhere, or somebody else's, by now.
+ * The connection is made anew now and then, as the registry may be elsewhere, or
+ * somebody else's, by now.
  *
  * The receipt.  Each answer with ranges has one, and each call has the last one, which
  * proves whether the registry lost something since then; so after each new connection,
@@ -65,26 +63,18 @@
 #include "utils/memutils.h"
 
 #include "generator/durable.h"
+#include "generator/grant.h"
 #include "generator/settings.h"
 #include "ranges/elsewhere.h"
-#include "registry_client/workers/call_log.h"
-#include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_report.h"
 #include "registry_client/workers/range_request.h"
-#include "registry_client/workers/registry_worker.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
 PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 
-/* Time for a call: at first, and at most; and for that at a shutdown. */
-#define MIN_CALL_TIMEOUT_MS		1000
-#define MAX_CALL_TIMEOUT_MS		5000
-#define LAST_CALL_TIMEOUT_MS	2000
-
-/* How soon to call again after a failure: the first one, and others. */
-#define MIN_PAUSE_US	INT64CONST(200000)
-#define MAX_PAUSE_US	INT64CONST(5000000)
+/* How soon to call again after a failure. */
+#define PAUSE_US			INT64CONST(500000)
 
 /*
  * How often to ask whether there are floors: usually, and for a while after there
@@ -99,25 +89,14 @@ PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 /* How soon after the start, and how often, to ask for names of other servers. */
 #define FIRST_ELSEWHERE_US	INT64CONST(10000000)
 #define ELSEWHERE_US		INT64CONST(3600000000)
+#define ELSEWHERE_RETRY_US	INT64CONST(60000000)
 
-/* How often to look for what is due by its time. */
+/* How often to look for what is due by its time, and how long after the last call. */
 #define LOOK_US				INT64CONST(200000)
+#define WHILE_LOOK_US		INT64CONST(60000000)
 
-/* When a connection that is not used, or any, is closed. */
-#define IDLE_US			INT64CONST(60000000)
-#define MAX_AGE_US		INT64CONST(600000000)
-
-/* The connection of this process. */
-typedef struct Connection
-{
-	Registry	registry;
-	MemoryContext context;		/* of the round */
-	RegistryRound *round;		/* with a session, or NULL */
-	int64		opened;			/* when that was, by the steady clock */
-	int64		used;
-	int			timeout_ms;		/* of its calls */
-	bool		is_known;		/* was a call made over it? */
-} Connection;
+/* When a connection is closed. */
+#define MAX_AGE_US			INT64CONST(600000000)
 
 /* When calls are made. */
 typedef struct Pacing
@@ -131,119 +110,39 @@ typedef struct Pacing
 	int64		changed;		/* when it was another one than before */
 	bool		is_due;			/* one, whether or not a sequence needs
 								 * something */
-	int			failures;		/* since the last one that succeeded */
 	int			most;			/* the most sequences of a call */
-	int			timeout_ms;		/* of calls over a new connection */
 } Pacing;
 
 /*
- * If the registry has certainly rolled a call back, its token is none.
+ * Can the registry need this server, which was granted numbers of it, or of another one?
  */
-static void
-shorten_if_rolled_back(const RangeTask *task)
+static bool
+is_known_there(void)
 {
-	if (task->kind->extends_chain && task->call.answer.rolled_back)
-		snowflake_shorten_chain(&task->chain);
+	return snowflake_has_client() || snowflake_receipt_read() != 0;
 }
 
 /*
- * Make a call of a local registry.
+ * A call for ranges has succeeded, or failed with this error.
  */
 static void
-call_locally(Connection *connection, RangeTask *task, StringInfo error)
+log_range_call(StringInfo error)
 {
-	bool		answered;
+	static char last[SNOWFLAKE_REGISTRY_ERROR_SIZE] = "";
+	bool		is_other;
 
-	task->kind->prepare(task);
-	answered = snowflake_call_locally(&connection->registry, &task->call,
-									  task->kind->extends_chain, &task->limit, error);
-	shorten_if_rolled_back(task);
-	if (answered)
-		task->outcome = task->kind->read(task, error);
-}
-
-static void
-close_connection(Connection *connection)
-{
-	if (connection->round == NULL)
+	is_other = snowflake_errors_differ(last, error != NULL ? error->data : "");
+	strlcpy(last, error != NULL ? error->data : "", sizeof(last));
+	if (!is_other)
 		return;
-	snowflake_end_round(connection->round);
-	connection->round = NULL;
-	MemoryContextReset(connection->context);
-}
-
-/*
- * Make a call where the round has a session.  Any answer that is one ends the
- * round's search: another host might give this server what it gave up.
- */
-static void
-call_session(Connection *connection, RangeTask *task)
-{
-	RegistryRound *round = connection->round;
-	StringInfoData reason;
-
-	initStringInfo(&reason);
-	task->kind->prepare(task);
-	if (!snowflake_ask_registry(round, &task->call))
-	{
-		shorten_if_rolled_back(task);
-		return;
-	}
-	task->outcome = task->kind->read(task, &reason);
-	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
-		snowflake_reject_answer(round, reason.data);
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of sequence ranges is available again")));
 	else
-		snowflake_accept_answer(round);
-	connection->used = snowflake_steady_clock();
-}
-
-/*
- * Begin a round, and make a call of each host until one answers.  If it does,
- * its connection is kept.
- */
-static void
-call_hosts(Connection *connection, RangeTask *task, StringInfo error)
-{
-	MemoryContext outer = MemoryContextSwitchTo(connection->context);
-
-	connection->round = snowflake_begin_round(snowflake_registry,
-											  &connection->registry.start,
-											  &task->limit, error);
-	if (connection->round != NULL)
-	{
-		snowflake_limit_answers(connection->round, task->timeout_ms);
-		connection->timeout_ms = task->timeout_ms;
-		while (task->outcome == SNOWFLAKE_RANGES_FAILED &&
-			   snowflake_connect_next(connection->round))
-		{
-			connection->opened = snowflake_steady_clock();
-			connection->is_known = false;
-			MemoryContextSwitchTo(outer);
-			call_session(connection, task);
-			MemoryContextSwitchTo(connection->context);
-		}
-	}
-	MemoryContextSwitchTo(outer);
-	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
-		close_connection(connection);
-}
-
-/*
- * Make a call over the connection, or a new one.
- */
-static void
-call_remotely(Connection *connection, RangeTask *task, StringInfo error)
-{
-	if (connection->round != NULL)
-	{
-		snowflake_continue_round(connection->round, &task->limit, error);
-		call_session(connection, task);
-		if (task->outcome != SNOWFLAKE_RANGES_FAILED)
-			return;
-		close_connection(connection);
-	}
-	resetStringInfo(error);
-	call_hosts(connection, task, error);
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not call the registry of sequence ranges"),
+				 errdetail_internal("%s", error->data)));
 }
 
 /*
@@ -252,66 +151,33 @@ call_remotely(Connection *connection, RangeTask *task, StringInfo error)
 static void
 begin_again(void)
 {
-	snowflake_log_superseded();
+	ereport(LOG,
+			(errmsg("the registry does not know this server as the holder of its sequence ranges"),
+			 errdetail("The server does not use the rest of them, and requests others.")));
 	snowflake_drop_all_ranges();
 	snowflake_begin_chain();
 	snowflake_repeat_floors();
 }
 
 /*
- * Give the next calls more time if this one had too little, and the first time
- * again if it needed little.
- */
-static void
-note_duration(const RangeTask *task, int64 began, Pacing *pacing)
-{
-	int64		lasted_ms = (snowflake_steady_clock() - began) / 1000;
-
-	if (task->outcome != SNOWFLAKE_RANGES_FAILED)
-	{
-		if (lasted_ms < MIN_CALL_TIMEOUT_MS / 2)
-			pacing->timeout_ms = MIN_CALL_TIMEOUT_MS;
-	}
-	else if (lasted_ms >= task->timeout_ms - task->timeout_ms / 10)
-		pacing->timeout_ms = Min(2 * pacing->timeout_ms, MAX_CALL_TIMEOUT_MS);
-}
-
-/*
  * Make a call.  Returns false if it fails.
  */
 static bool
-make_call(Connection *connection, RangeTask *task, Pacing *pacing, StringInfo error)
+make_call(Registry *registry, RangeTask *task, Pacing *pacing, StringInfo error)
 {
-	int64		began = snowflake_steady_clock();
-
-	task->outcome = SNOWFLAKE_RANGES_FAILED;
-	if (connection->registry.local)
-		call_locally(connection, task, error);
-	else
-		call_remotely(connection, task, error);
-	note_duration(task, began, pacing);
-	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
+	initStringInfo(error);
+	task->outcome = snowflake_call_registry(registry, &task->base, error);
+	if (task->outcome == REGISTRY_FAILED)
 		return false;
-	if (!connection->is_known)
+	if (registry->is_new)
 	{
 		snowflake_repeat_floors();
 		snowflake_repeat_report();
-		connection->is_known = true;
+		registry->is_new = false;
 		pacing->floors_due = pacing->changes_due = 0;
 		pacing->is_due = true;
 	}
 	return true;
-}
-
-/*
- * How long a call may take: elsewhere, each host has its own time.
- */
-static void
-limit_call(RangeTask *task, const Connection *connection, const Pacing *pacing)
-{
-	task->timeout_ms = pacing->timeout_ms;
-	task->limit = snowflake_limit_wait(connection->registry.local ? task->timeout_ms :
-									   SNOWFLAKE_NO_LIMIT_MS, true);
 }
 
 /*
@@ -320,11 +186,10 @@ limit_call(RangeTask *task, const Connection *connection, const Pacing *pacing)
 static void
 note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 {
-	if (task->outcome == SNOWFLAKE_RANGES_ANSWERED)
+	if (task->outcome == REGISTRY_ANSWERED)
 	{
-		snowflake_log_range_call(NULL);
+		log_range_call(NULL);
 		snowflake_fail_range_requests(NULL, 0, NULL);
-		pacing->failures = 0;
 		pacing->not_before = 0;
 		return;
 	}
@@ -332,17 +197,15 @@ note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 	/* The new configuration may have other hosts. */
 	if (ShutdownRequestPending || ConfigReloadPending)
 		return;
-	if (task->outcome == SNOWFLAKE_RANGES_SUPERSEDED)
+	if (task->outcome == REGISTRY_NOT_HELD)
 		begin_again();
 	else
 	{
-		snowflake_log_range_call(error);
+		log_range_call(error);
 		snowflake_fail_range_requests(task->requests,
 									  task->requests != NULL ? task->n : 0, error->data);
 	}
-	pacing->not_before = snowflake_steady_clock() +
-		Min(MIN_PAUSE_US << Min(pacing->failures, 10), MAX_PAUSE_US);
-	pacing->failures++;
+	pacing->not_before = snowflake_steady_clock() + PAUSE_US;
 }
 
 /*
@@ -351,7 +214,7 @@ note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 static bool
 failed_by_value(const RangeTask *task)
 {
-	const RegistryAnswer *answer = &task->call.answer;
+	const RegistryAnswer *answer = &task->base.call.answer;
 
 	/* data_exception, integrity_constraint_violation */
 	return answer->rolled_back && (strncmp(answer->sqlstate, "22", 2) == 0 ||
@@ -363,12 +226,10 @@ failed_by_value(const RangeTask *task)
  * Returns false if the registry refuses a value of it.
  */
 static bool
-ask_for_many(Connection *connection, RangeTask *task, Pacing *pacing, int *most,
+ask_for_many(Registry *registry, RangeTask *task, Pacing *pacing, int *most,
 			 StringInfo error)
 {
-	limit_call(task, connection, pacing);
-	initStringInfo(error);
-	if (make_call(connection, task, pacing, error))
+	if (make_call(registry, task, pacing, error))
 		*most = Min(2 * *most, SNOWFLAKE_MAX_REQUESTS);
 	else if (task->n > 0 && failed_by_value(task))
 	{
@@ -391,8 +252,8 @@ note_refusal(const RangeTask *task, StringInfo error)
 	answer->floor = -1;
 	answer->problem_kind = PROBLEM_VALUE;
 	strlcpy(answer->problem, error->data, sizeof(answer->problem));
-	snowflake_install_range(&task->requests[0], answer);
-	snowflake_log_range_problem(&task->requests[0], answer);
+	if (snowflake_install_range(&task->requests[0], answer))
+		snowflake_log_range_problem(&task->requests[0], answer);
 }
 
 /*
@@ -413,9 +274,11 @@ request_nothing(RangeTask *task)
  * Ask for what sequences need.  Returns false if they need nothing.
  */
 static bool
-get_ranges(Connection *connection, Pacing *pacing)
+get_ranges(Registry *registry, Pacing *pacing)
 {
-	RangeTask	task = {0};
+	RangeTask	task = {
+		.base = snowflake_ranges_request
+	};
 	StringInfoData error;
 
 	task.requests = palloc(pacing->most * sizeof(RangeRequest));
@@ -426,13 +289,12 @@ get_ranges(Connection *connection, Pacing *pacing)
 		return false;
 	pacing->is_due = false;
 	task.answers = palloc0(task.n * sizeof(RangeAnswer));
-	task.kind = &snowflake_ranges_task;
-	if (!ask_for_many(connection, &task, pacing, &pacing->most, &error))
+	if (!ask_for_many(registry, &task, pacing, &pacing->most, &error))
 	{
 		if (task.n == 1)
 			note_refusal(&task, &error);
 	}
-	else if (task.outcome != SNOWFLAKE_RANGES_FAILED)
+	else if (task.outcome != REGISTRY_FAILED)
 		snowflake_want_report(task.must_report);
 	return true;
 }
@@ -441,14 +303,12 @@ get_ranges(Connection *connection, Pacing *pacing)
  * Make a call that is not for ranges.  Returns false if it fails.
  */
 static bool
-ask(Connection *connection, RangeTask *task, Pacing *pacing)
+ask(Registry *registry, RangeTask *task, Pacing *pacing)
 {
 	StringInfoData error;
 	bool		answered;
 
-	limit_call(task, connection, pacing);
-	initStringInfo(&error);
-	answered = make_call(connection, task, pacing, &error);
+	answered = make_call(registry, task, pacing, &error);
 	note_outcome(task, &error, pacing);
 	return answered;
 }
@@ -457,16 +317,16 @@ ask(Connection *connection, RangeTask *task, Pacing *pacing)
  * Hold numbers of the sequences of which the life before this one was granted some.
  */
 static void
-expect_ranges(Connection *connection, Pacing *pacing)
+expect_ranges(Registry *registry, Pacing *pacing)
 {
 	RangeTask	task = {
-		.kind = &snowflake_names_task
+		.base = snowflake_names_request
 	};
 
 	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
 	do
 	{
-		if (!ask(connection, &task, pacing))
+		if (!ask(registry, &task, pacing))
 			return;
 		for (int i = 0; i < task.n; i++)
 		{
@@ -486,22 +346,20 @@ expect_ranges(Connection *connection, Pacing *pacing)
  * later, and no range waits for it.
  */
 static void
-learn_elsewhere(Connection *connection, Pacing *pacing)
+learn_elsewhere(Registry *registry, Pacing *pacing)
 {
 	StringInfoData error;
 	uint64	   *set = palloc0_array(uint64, SNOWFLAKE_ELSEWHERE);
 	RangeTask	task = {
-		.kind = &snowflake_names_task,
+		.base = snowflake_names_request,
 		.elsewhere = true
 	};
 
-	pacing->elsewhere_due = snowflake_steady_clock() + IDLE_US;
+	pacing->elsewhere_due = snowflake_steady_clock() + ELSEWHERE_RETRY_US;
 	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
-	initStringInfo(&error);
 	do
 	{
-		limit_call(&task, connection, pacing);
-		if (!make_call(connection, &task, pacing, &error))
+		if (!make_call(registry, &task, pacing, &error))
 			return;
 		for (int i = 0; i < task.n; i++)
 			snowflake_add_elsewhere(set, task.names[i].database, task.names[i].name);
@@ -510,6 +368,8 @@ learn_elsewhere(Connection *connection, Pacing *pacing)
 			 !ShutdownRequestPending);
 	snowflake_set_elsewhere(set);
 	pacing->elsewhere_due = snowflake_steady_clock() + ELSEWHERE_US;
+	if (!is_known_there())
+		snowflake_close_registry(registry);
 }
 
 /*
@@ -517,23 +377,22 @@ learn_elsewhere(Connection *connection, Pacing *pacing)
  * it is not known yet.  What the registry refuses for its value, it never granted.
  */
 static bool
-report(Connection *connection, Pacing *pacing)
+report(Registry *registry, Pacing *pacing)
 {
 	static int	most = SNOWFLAKE_MAX_REQUESTS;
 	StringInfoData error;
 	RangeTask	task = {
-		.kind = &snowflake_report_task
+		.base = snowflake_report_request
 	};
 
-	if (!snowflake_get_report(&task.reports, &task.n, &task.after, most, &task.is_complete,
-							  &task.unread))
+	if (!snowflake_get_report(&task, most))
 		return false;
-	if (!ask_for_many(connection, &task, pacing, &most, &error))
+	if (!ask_for_many(registry, &task, pacing, &most, &error))
 	{
 		if (task.n == 1)
 			snowflake_skip_report(error.data);
 	}
-	else if (task.outcome == SNOWFLAKE_RANGES_ANSWERED)
+	else if (task.outcome == REGISTRY_ANSWERED)
 		snowflake_note_reported(task.n);
 	else
 		snowflake_drop_report();
@@ -544,13 +403,13 @@ report(Connection *connection, Pacing *pacing)
  * Ask whether there may be other floors than when they were asked for.
  */
 static void
-look_for_changes(Connection *connection, Pacing *pacing)
+look_for_changes(Registry *registry, Pacing *pacing)
 {
 	RangeTask	task = {
-		.kind = &snowflake_changes_task
+		.base = snowflake_changes_request
 	};
 
-	if (!ask(connection, &task, pacing))
+	if (!ask(registry, &task, pacing))
 		return;
 	if (task.changes == pacing->changes)
 		return;
@@ -563,13 +422,13 @@ look_for_changes(Connection *connection, Pacing *pacing)
  * Ask for floors that other servers have set.
  */
 static void
-get_floors(Connection *connection, Pacing *pacing)
+get_floors(Registry *registry, Pacing *pacing)
 {
 	RangeTask	task = {
-		.kind = &snowflake_floors_task
+		.base = snowflake_floors_request
 	};
 
-	if (!ask(connection, &task, pacing))
+	if (!ask(registry, &task, pacing))
 		return;
 	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
 	snowflake_want_report(task.must_report);
@@ -579,13 +438,13 @@ get_floors(Connection *connection, Pacing *pacing)
  * Hear of floors, if there are others.
  */
 static void
-hear_floors(Connection *connection, Pacing *pacing)
+hear_floors(Registry *registry, Pacing *pacing)
 {
 	int64		now;
 
-	look_for_changes(connection, pacing);
+	look_for_changes(registry, pacing);
 	if (snowflake_steady_clock() >= pacing->floors_due)
-		get_floors(connection, pacing);
+		get_floors(registry, pacing);
 	now = snowflake_steady_clock();
 	pacing->changes_due = now +
 		(now - pacing->changed < WHILE_CHANGES_US ? MORE_CHANGES_US : CHANGES_US);
@@ -595,38 +454,25 @@ hear_floors(Connection *connection, Pacing *pacing)
  * Return all ranges, so that nobody waits for this server.
  */
 static void
-give_back(Connection *connection)
+give_back(Registry *registry)
 {
-	RangeTask	task = {0};
+	RangeTask	task = {
+		.base = snowflake_return_request
+	};
 	Pacing		pacing = {0};	/* of no other call */
 	StringInfoData error;
 
 	if (!snowflake_has_client())
 		return;
 	snowflake_drop_all_ranges();
-	task.kind = &snowflake_return_task;
-	task.timeout_ms = LAST_CALL_TIMEOUT_MS;
-	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
-	initStringInfo(&error);
-	if (!make_call(connection, &task, &pacing, &error))
-		snowflake_log_ranges_not_returned(&error);
-	close_connection(connection);
+	if (!make_call(registry, &task, &pacing, &error))
+		ereport(LOG,
+				(errmsg("could not return sequence ranges to the registry"),
+				 errdetail_internal("%s", error.data)));
+	snowflake_close_registry(registry);
 
 	/* If the shutdown waits for sessions, the next process begins anew. */
 	snowflake_begin_chain();
-}
-
-/*
- * Close a connection that is not used, that is old, or whose calls have more time
- * than they need.
- */
-static void
-close_if_due(Connection *connection, const Pacing *pacing, int64 now)
-{
-	if (now - connection->used >= IDLE_US ||
-		now - connection->opened >= MAX_AGE_US ||
-		connection->timeout_ms > pacing->timeout_ms)
-		close_connection(connection);
 }
 
 /*
@@ -642,22 +488,13 @@ pause_for(int64 us)
 }
 
 /*
- * Can the registry need this server, which was granted numbers of it, or of another one?
- */
-static bool
-is_known_there(void)
-{
-	return snowflake_has_client() || snowflake_receipt_read() != 0;
-}
-
-/*
  * Do floors go before ranges, for which sessions here wait?  Otherwise, if there is
  * always a range that is due, others wait for this server without end.
  */
 static bool
 floors_are_late(const Pacing *pacing, int64 now)
 {
-	return is_known_there() && pacing->failures == 0 &&
+	return is_known_there() && pacing->not_before == 0 &&
 		now - pacing->changes_due >= MORE_CHANGES_US;
 }
 
@@ -665,14 +502,13 @@ floors_are_late(const Pacing *pacing, int64 now)
  * Call the registry whenever something is due, until the process must stop.
  */
 static void
-serve(Connection *connection)
+serve(Registry *registry)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
 												  "snowflake ranges",
 												  ALLOCSET_DEFAULT_SIZES);
 	Pacing		pacing = {
 		.most = SNOWFLAKE_MAX_REQUESTS,
-		.timeout_ms = MIN_CALL_TIMEOUT_MS,
 		.elsewhere_due = snowflake_steady_clock() + FIRST_ELSEWHERE_US
 	};
 
@@ -684,33 +520,34 @@ serve(Connection *connection)
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
-			close_connection(connection);
-			snowflake_reload_registry_worker(&connection->registry);
+			snowflake_close_registry(registry);
+			snowflake_reload_registry_worker(registry);
 			pacing.not_before = 0;
 		}
-		close_if_due(connection, &pacing, now);
+		if (now - registry->opened >= MAX_AGE_US)
+			snowflake_close_registry(registry);
 		if (now < pacing.not_before)
 			pause_for(pacing.not_before - now);
-		else if (report(connection, &pacing) ||
-				 (!floors_are_late(&pacing, now) && get_ranges(connection, &pacing)))
+		else if (report(registry, &pacing) ||
+				 (!floors_are_late(&pacing, now) && get_ranges(registry, &pacing)))
 			pacing.called = now;
 		else if (is_known_there() && !snowflake_names_are_known())
 		{
-			expect_ranges(connection, &pacing);
+			expect_ranges(registry, &pacing);
 			pacing.called = now;
 		}
 		else if (now >= pacing.elsewhere_due)
-			learn_elsewhere(connection, &pacing);
+			learn_elsewhere(registry, &pacing);
 		else if (is_known_there())
 		{
 			if (now >= pacing.changes_due)
-				hear_floors(connection, &pacing);
+				hear_floors(registry, &pacing);
 			else
 				pause_for(Min(LOOK_US, pacing.changes_due - now));
 			pacing.called = now;
 		}
 		else
-			pause_for(Min(now - pacing.called < IDLE_US ? LOOK_US : IDLE_US,
+			pause_for(Min(now - pacing.called < WHILE_LOOK_US ? LOOK_US : WHILE_LOOK_US,
 						  pacing.elsewhere_due - now));
 		MemoryContextReset(context);
 	}
@@ -723,17 +560,24 @@ clear_worker_latch(int code, Datum arg)
 }
 
 /*
- * Note that the worker is connecting to a local database.  If the last one
- * failed to, tell those who wait for ranges why.
+ * Has the last call failed, or the last worker to connect?
  */
 static bool
 note_connecting(bool connecting)
 {
-	const char *error = snowflake_range_error();
+	RangeFailure failure;
 
-	if (connecting && error[0] != '\0')
-		snowflake_fail_range_requests(NULL, 0, error);
-	return snowflake_note_range_connecting(connecting);
+	snowflake_get_range_failure(&failure);
+	return failure.since != 0;
+}
+
+/*
+ * The worker cannot connect to a local database.
+ */
+static void
+note_error(const char *error)
+{
+	snowflake_fail_range_requests(NULL, 0, error);
 }
 
 /*
@@ -744,21 +588,18 @@ snowflake_ranges_main(Datum main_arg)
 {
 	static const RegistryWorker worker = {
 		.note_connecting = note_connecting,
-		.note_error = snowflake_note_range_error,
+		.note_error = note_error,
 		.pause = SNOWFLAKE_EVENT_RANGES_MAIN
 	};
-	Connection	connection = {0};
+	Registry	registry;
 
-	snowflake_begin_registry_worker(&connection.registry, &worker);
-	connection.context = AllocSetContextCreate(TopMemoryContext,
-											   "snowflake ranges connection",
-											   ALLOCSET_DEFAULT_SIZES);
+	snowflake_begin_registry_worker(&registry, &worker);
 	snowflake_set_range_worker_latch(MyLatch);
 	before_shmem_exit(clear_worker_latch, 0);
-	serve(&connection);
+	serve(&registry);
 
 	snowflake_check_registry_shutdown();
-	give_back(&connection);
+	give_back(&registry);
 
 	/* If the shutdown waits for sessions, the worker is started again. */
 	proc_exit(1);

@@ -33,6 +33,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/pidfile.h"
 #include "utils/timestamp.h"
 
@@ -45,6 +46,10 @@
 
 /* How soon to connect to a local database again if that failed. */
 #define CONNECT_RETRY_MS	5000
+
+/* Time for a call of a local registry, and for the last one, at a shutdown. */
+#define LOCAL_CALL_TIMEOUT_MS	5000
+#define LAST_CALL_TIMEOUT_MS	2000
 
 /* Can a local call be cancelled by SIGTERM?  For the signal handler. */
 static volatile sig_atomic_t cancel_at_sigterm = false;
@@ -103,8 +108,7 @@ connect_locally(const Registry *registry, const RegistryWorker *worker)
 
 		initStringInfo(&ignored);
 		(void) snowflake_limited_wait(&limit, PGINVALID_SOCKET, 0,
-									  SNOWFLAKE_NO_LIMIT_MS, worker->pause,
-									  &ignored);
+									  worker->pause, &ignored);
 	}
 	note_error = worker->note_error;
 	previous_log_hook = emit_log_hook;
@@ -122,6 +126,7 @@ static void
 locate_registry(Registry *registry)
 {
 	memset(registry, 0, sizeof(*registry));
+	registry->is_new = true;
 	registry->local = snowflake_local_registry(snowflake_registry,
 											   &registry->dbname,
 											   &registry->user);
@@ -143,6 +148,9 @@ snowflake_begin_registry_worker(Registry *registry,
 	ConfigReloadPending = true;
 
 	locate_registry(registry);
+	registry->context = AllocSetContextCreate(TopMemoryContext,
+											  "snowflake registry",
+											  ALLOCSET_DEFAULT_SIZES);
 	if (registry->local)
 		connect_locally(registry, worker);
 	else
@@ -214,9 +222,9 @@ snowflake_check_registry_shutdown(void)
  * Make a call of a local registry.  If it succeeds, it is committed, and if it is to be
  * durable, the standbys have it.
  */
-bool
-snowflake_call_locally(const Registry *registry, RegistryCall *call, bool durable,
-					   const WaitLimit *limit, StringInfo error)
+static bool
+ask_locally(const Registry *registry, RegistryRequest *request,
+			const WaitLimit *limit, StringInfo error)
 {
 	bool		answered = false;
 
@@ -226,14 +234,125 @@ snowflake_call_locally(const Registry *registry, RegistryCall *call, bool durabl
 	if (cancel_at_sigterm && ShutdownRequestPending)
 	{
 		appendStringInfoString(error, "server is shutting down");
-		snowflake_empty_answer(&call->answer);
-		call->answer.rolled_back = true;
+		snowflake_empty_answer(&request->call.answer);
+		request->call.answer.rolled_back = true;
 	}
 	else
-		answered = snowflake_ask_local(registry->dbname, call, limit, error);
+		answered = snowflake_ask_local(registry->dbname, &request->call, limit, error);
 	cancel_at_sigterm = false;
 	QueryCancelPending = false;
-	return answered && (!durable || snowflake_wait_for_local_commit(limit, error));
+	return answered &&
+		(!request->durable || snowflake_wait_for_local_commit(limit, error));
+}
+
+/*
+ * Make the call of a request where the registry is: in this server, or where its round
+ * is connected to.
+ */
+static RegistryOutcome
+call_once(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
+		  StringInfo error)
+{
+	RegistryOutcome outcome;
+	StringInfoData reason;
+
+	request->prepare(request);
+	if (!(registry->local ? ask_locally(registry, request, limit, error) :
+		  snowflake_ask_registry(registry->round, &request->call)))
+	{
+		if (request->call.answer.rolled_back && request->cancel != NULL)
+			request->cancel(request);
+		return REGISTRY_FAILED;
+	}
+	if (registry->local)
+		return request->read(request, error);
+	initStringInfo(&reason);
+	outcome = request->read(request, &reason);
+	if (outcome >= request->enough)
+		snowflake_accept_answer(registry->round);
+	else
+		snowflake_reject_answer(registry->round, reason.data);
+	return outcome;
+}
+
+/*
+ * Begin a round, and make the call of each host until one has answered enough.  If it
+ * has, its connection is kept.
+ */
+static RegistryOutcome
+call_hosts(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
+		   StringInfo error)
+{
+	RegistryOutcome best = REGISTRY_FAILED;
+	RegistryOutcome outcome;
+	MemoryContext outer = MemoryContextSwitchTo(registry->context);
+
+	registry->round = snowflake_begin_round(snowflake_registry, &registry->start,
+											limit, error);
+	while (registry->round != NULL && best < request->enough &&
+		   snowflake_connect_next(registry->round))
+	{
+		registry->opened = snowflake_steady_clock();
+		registry->is_new = true;
+		MemoryContextSwitchTo(outer);
+		outcome = call_once(registry, request, limit, error);
+		best = Max(best, outcome);
+		MemoryContextSwitchTo(registry->context);
+	}
+	MemoryContextSwitchTo(outer);
+	if (best < request->enough)
+		snowflake_close_registry(registry);
+	return best;
+}
+
+/*
+ * Cut an error to what there is room for where it is kept.
+ */
+static void
+cut_error(StringInfo error)
+{
+	const int	length = SNOWFLAKE_REGISTRY_ERROR_SIZE - 1;
+
+	if (error->len <= length)
+		return;
+	error->len = length - 3;
+	error->data[error->len] = '\0';
+	appendStringInfoString(error, "...");
+}
+
+/*
+ * Make the call of a request, over the connection that is there, or a new one.
+ */
+RegistryOutcome
+snowflake_call_registry(Registry *registry, RegistryRequest *request, StringInfo error)
+{
+	WaitLimit	limit =
+		snowflake_limit_wait(request->is_last ? LAST_CALL_TIMEOUT_MS :
+							 registry->local ? LOCAL_CALL_TIMEOUT_MS :
+							 SNOWFLAKE_NO_LIMIT_MS, !request->is_last);
+	RegistryOutcome outcome = REGISTRY_FAILED;
+
+	if (registry->round != NULL)
+		snowflake_continue_round(registry->round, &limit, error);
+	if (registry->local || registry->round != NULL)
+		outcome = call_once(registry, request, &limit, error);
+	if (!registry->local && outcome < request->enough)
+	{
+		snowflake_close_registry(registry);
+		resetStringInfo(error);
+		outcome = call_hosts(registry, request, &limit, error);
+	}
+	cut_error(error);
+	return outcome;
+}
+
+void
+snowflake_close_registry(Registry *registry)
+{
+	if (registry->round != NULL)
+		snowflake_end_round(registry->round);
+	registry->round = NULL;
+	MemoryContextReset(registry->context);
 }
 
 /*

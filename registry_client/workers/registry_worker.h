@@ -24,7 +24,35 @@ typedef struct Registry
 	char	   *user;			/* as this role */
 
 	RegistryStart start;		/* if not: the host that granted last */
+	MemoryContext context;		/* of the round */
+	RegistryRound *round;		/* with a connection, or NULL */
+	int64		opened;			/* when that was, by the steady clock */
+	bool		is_new;			/* until that is noted by who calls */
 } Registry;
+
+/* What a request comes to; if hosts answer differently, the last of these. */
+typedef enum RegistryOutcome
+{
+	REGISTRY_FAILED,			/* an error says why */
+	REGISTRY_AGAIN,				/* the registry noticed that it lost grants */
+	REGISTRY_NOT_HELD,			/* it does not know the server as the holder */
+	REGISTRY_ANSWERED
+} RegistryOutcome;
+
+/* A request, a part of what the functions know more of. */
+typedef struct RegistryRequest
+{
+	/* Fills in the call, right before it is sent. */
+	void		(*prepare) (struct RegistryRequest *request);
+	/* Takes the answer apart, which is committed. */
+	RegistryOutcome (*read) (struct RegistryRequest *request, StringInfo error);
+	/* The registry has certainly rolled the call back; or NULL. */
+	void		(*cancel) (struct RegistryRequest *request);
+	RegistryOutcome enough;		/* with this or more, no other host is asked */
+	bool		durable;		/* on standbys, too, if the registry is local */
+	bool		is_last;		/* at a shutdown */
+	RegistryCall call;
+} RegistryRequest;
 
 /* What a worker does while it connects to a local registry. */
 typedef struct RegistryWorker
@@ -41,9 +69,10 @@ extern void snowflake_begin_registry_worker(Registry *registry,
 											const RegistryWorker *worker);
 extern void snowflake_reload_registry_worker(const Registry *registry);
 extern void snowflake_check_registry_shutdown(void);
-extern bool snowflake_call_locally(const Registry *registry,
-								   RegistryCall *call, bool durable,
-								   const WaitLimit *limit, StringInfo error);
+extern RegistryOutcome snowflake_call_registry(Registry *registry,
+											   RegistryRequest *request,
+											   StringInfo error);
+extern void snowflake_close_registry(Registry *registry);
 extern const char *snowflake_name_in_registry(void);
 extern char *snowflake_token_text(const pg_uuid_t *token);
 extern char *snowflake_token_array(const pg_uuid_t *tokens, int count);

@@ -211,7 +211,7 @@ extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since
 										  char *problem);
 extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
 extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
-extern void snowflake_get_range_failure(RangeFailure *failure);
+extern PGDLLEXPORT void snowflake_get_range_failure(RangeFailure *failure);
 extern PGDLLEXPORT const char *snowflake_utf8_name(const char *name);
 extern int64 snowflake_granted_here(const char *name);
 extern bool snowflake_get_range_statistics(const char *name, RangeStatistics *statistics);
