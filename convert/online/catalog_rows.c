@@ -77,23 +77,10 @@ snowflake_online_find_changer(const List *relids)
 	return NULL;
 }
 
-/*
- * Lock the rows about tables, by queries that each take a list of them.
- */
 static bool
 lock_rows_of_tables(void *tables)
 {
-	static const SnowflakeQuery queries[] = {
-		sql_lock_class_rows,
-		sql_lock_attribute_rows,
-		sql_lock_sequence_rows,
-		sql_lock_statistics_rows,
-		sql_lock_publication_rows,
-		sql_lock_trigger_function_rows,
-	};
-
-	for (size_t i = 0; i < lengthof(queries); i++)
-		(void) snowflake_convert_ask_server(tables, queries[i]);
+	(void) snowflake_convert_ask_server(tables, sql_lock_rows);
 	return true;
 }
 

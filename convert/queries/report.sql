@@ -17,25 +17,17 @@ SELECT format('%s %s', lower({kind}), name) AS object,
 
 -- Keys that are not converted yet, with their defaults.  That is a reason to worry only if others
 -- are: these tables are newer, or an upgrade of the application restored a default.
--- cte: unconverted(column_name, finding, what_to_do)
-SELECT t.column_name, format('it is not a snowflake key: it has %s',
-    CASE WHEN t.attidentity <> '' THEN 'an identity'
-    ELSE coalesce(format('the default %s', d.expression), 'no default') END),
-  'Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are '
-  'in use.'
-FROM target t LEFT JOIN key_default d ON (d.relid, d.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.gets_ids
-
 -- list: unconverted_keys notices
 
--- notice: info | list | keys are not snowflake keys
-SELECT column_name, NULL, finding, NULL, what_to_do
-FROM unconverted WHERE true = ALL ($set_default)
-
--- notice: warning | list | keys are not snowflake keys
-SELECT column_name, NULL, finding, NULL, 'Others are. The tables are new, or something, such as an '
-  'upgrade of the application, changed the defaults. ' || what_to_do
-FROM unconverted WHERE NOT true = ALL ($set_default)
+-- notice: later | list | keys are not snowflake keys
+SELECT t.column_name, NULL, format('it is not a snowflake key: it has %s',
+    CASE WHEN t.attidentity <> '' THEN 'an identity'
+    ELSE coalesce(format('the default %s', d.expression), 'no default') END), NULL,
+  CASE WHEN NOT true = ALL ($set_default) THEN 'Others are. The tables are new, or something, such '
+    'as an upgrade of the application, changed the defaults. ' ELSE '' END || 'Convert them with '
+    'snowflake_convert_schema(), or with snowflake_convert_online() while they are in use.'
+FROM target t LEFT JOIN key_default d ON (d.relid, d.attnum) = (t.relid, t.attnum)
+WHERE t.is_root AND t.gets_ids
 
 -- The sequences of $schema that are local, as a script that looks like a dump leaves them, and
 -- nobody has called them so, if new tables of this database get another kind.

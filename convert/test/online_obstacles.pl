@@ -130,12 +130,6 @@ my @obstacles = (
 	[ 'CREATE TABLE a (v int); CREATE VIEW ov AS SELECT id, a.v FROM t, a; CREATE RULE r AS ON INSERT TO a WHERE NEW.v IN (SELECT id FROM ov) DO INSTEAD NOTHING',
 	  'rule r on table a depends on view ov' ],
 	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p publishes updates of table a, which has no replica identity' ],
-	[ 'CREATE PUBLICATION p FOR TABLE t (v)', 'publication p publishes updates of table t, but its column list lacks a column of the replica identity' ],
-	[ 'ALTER TABLE t REPLICA IDENTITY FULL; CREATE PUBLICATION p FOR TABLE t (id, v)',
-	  'publication p publishes updates of table t, but its column list lacks a column of the replica identity' ],
-	[ 'CREATE PUBLICATION p FOR TABLE t (id, v) WHERE (v > 5)', 'publication p publishes updates of table t, but its row filter has a column that the replica identity lacks' ],
-	[ 'CREATE TABLE a (t int REFERENCES t, v int PRIMARY KEY) PARTITION BY LIST (v); CREATE TABLE child PARTITION OF a DEFAULT; CREATE PUBLICATION p FOR TABLE a (t) WITH (publish_via_partition_root)',
-	  'publication p publishes updates of table child, but its column list lacks a column of the replica identity' ],
 	# what is created again, but does not accept a bigint
 	[ 'CREATE VIEW ov AS SELECT narrow(id) FROM t', 'view public\.ov cannot be created again: function public\.narrow\(bigint\) does not exist' ],
 	[ 'CREATE VIEW ov AS SELECT id AS i FROM t; CREATE VIEW ow AS SELECT i FROM ov WHERE narrow(i) > 0', 'view public\.ow cannot be created again: function public\.narrow\(bigint\) does not exist' ],

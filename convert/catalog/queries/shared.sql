@@ -89,11 +89,12 @@ GROUP BY number, o.hint, w.hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
 
 -- What is to be told.  The severity "first" is that of what needs a decision before the first
--- conversion, and is only told afterwards.  Columns that were found come in the order of their
--- likelihood.
+-- conversion, and is only told afterwards, and "later" the opposite: others are converted, so
+-- something has changed since.  Columns that were found come in the order of their likelihood.
 -- snippet: notices(entries)
-SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default) AND NOT $again
-    THEN 'warning' ELSE 'info' END AS severity,
+SELECT CASE WHEN severity NOT IN ('first', 'later') THEN severity
+    WHEN (true = ALL ($set_default) AND NOT $again) = (severity = 'first') THEN 'warning'
+    ELSE 'info' END AS severity,
   form, title, object, line, message, detail, hint, f.place
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
   LEFT JOIN (SELECT column_name, min(place) AS place FROM found GROUP BY 1) f

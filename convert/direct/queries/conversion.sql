@@ -70,22 +70,14 @@ SELECT object, format('%s: %s instead of %s', object, found, called),
   'Look at it afterwards. Before, give them different names, or create one of bigint.'
 FROM other_call
 
--- If others are converted, something has changed since.
--- notice: info | list | columns that hold a key without a foreign key are changed to type bigint
+-- notice: later | list | columns that hold a key without a foreign key are changed to type bigint
 SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
   format('%s becomes bigint: %s', h.type, h.reason), NULL,
-  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+  CASE WHEN true = ALL ($set_default)
+    THEN 'Use 64-bit integers for these columns in the application, and have it reconnect.'
+    ELSE 'Other keys are converted. The column is new, or something, such as an upgrade of the '
+      'application, changed its type.' END
 FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
-WHERE true = ALL ($set_default)
-
--- notice: warning | list | new columns that hold a key without a foreign key are changed to type
---   bigint
-SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
-  format('%s becomes bigint: %s', h.type, h.reason), NULL,
-  'Other keys are converted. The column is new, or something, such as an upgrade of the '
-  'application, changed its type.'
-FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
-WHERE NOT true = ALL ($set_default)
 
 -- notice: first | list | columns that hold a key without a foreign key stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),

@@ -47,23 +47,15 @@ SELECT r.xmax::text FROM {trigger_function_rows} AND r.xmax <> 0
 UNION
 SELECT r.xmax::text FROM {row_function_rows} AND r.xmax <> 0
 
--- name: lock_class_rows
-SELECT FROM {class_rows} FOR NO KEY UPDATE OF r NOWAIT
-
--- name: lock_attribute_rows
-SELECT FROM {attribute_rows} FOR NO KEY UPDATE OF r NOWAIT
-
--- name: lock_sequence_rows
-SELECT FROM {sequence_rows} FOR NO KEY UPDATE OF r NOWAIT
-
--- name: lock_statistics_rows
-SELECT FROM {statistics_rows} FOR NO KEY UPDATE OF r NOWAIT
-
--- name: lock_publication_rows
-SELECT FROM {publication_rows} FOR NO KEY UPDATE OF r NOWAIT
-
--- name: lock_trigger_function_rows
-SELECT FROM {trigger_function_rows} FOR NO KEY UPDATE OF r NOWAIT
+-- name: lock_rows
+WITH c AS (SELECT FROM {class_rows} FOR NO KEY UPDATE OF r NOWAIT),
+ a AS (SELECT FROM {attribute_rows} FOR NO KEY UPDATE OF r NOWAIT),
+ s AS (SELECT FROM {sequence_rows} FOR NO KEY UPDATE OF r NOWAIT),
+ x AS (SELECT FROM {statistics_rows} FOR NO KEY UPDATE OF r NOWAIT),
+ b AS (SELECT FROM {publication_rows} FOR NO KEY UPDATE OF r NOWAIT),
+ f AS (SELECT FROM {trigger_function_rows} FOR NO KEY UPDATE OF r NOWAIT)
+SELECT FROM c UNION ALL SELECT FROM a UNION ALL SELECT FROM s UNION ALL SELECT FROM x
+UNION ALL SELECT FROM b UNION ALL SELECT FROM f
 
 -- name: lock_row_function_rows
 WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))

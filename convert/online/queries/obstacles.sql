@@ -33,19 +33,6 @@ FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b
         AND p.prrelid = up.ancestor
                  WHERE up.relid = r.oid))
 
--- Is that row of pg_publication_rel the one with the column list and row filter of a table that
--- the publication b has; and the columns of the table's replica identity, if that is an index.
--- snippet: published_as(row)
-({row}.prpubid = b.oid
- AND CASE WHEN b.pubviaroot THEN {row}.prrelid IN (SELECT ancestor FROM up WHERE up.relid = r.oid)
-   ELSE {row}.prrelid = r.oid END)
-
--- snippet: identity_column(name)
-pg_index x JOIN pg_attribute {name} ON {name}.attrelid = x.indrelid
-  AND {name}.attnum = ANY ((x.indkey::int2[])[0:x.indnkeyatts - 1])
-  AND x.indrelid = r.oid
-  AND CASE r.relreplident WHEN 'd' THEN x.indisprimary WHEN 'i' THEN x.indisreplident END
-
 -- Has a table an index by which a subscription finds a row?  Without one, it
 -- compares all columns, and those that it does not receive with NULL.
 -- snippet: has_key
@@ -230,34 +217,6 @@ AND r.relreplident <> 'f'
 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
                 AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i'
                   THEN i.indisreplident END)
-
--- hint: Have the column list contain the replica identity, or take the table out of the
---   publication, because the rows are updated.
-SELECT format('publication %I publishes updates of table %s, but its column list lacks a column of '
-  'the replica identity', b.pubname, tab.name)
-{published(b.pubupdate)}
-AND EXISTS (
-  SELECT FROM pg_publication_rel p
-  WHERE {published_as(p)} AND p.prattrs IS NOT NULL
-  AND (r.relreplident = 'f' OR EXISTS (
-    SELECT FROM {identity_column(i)}
-    WHERE i.attname NOT IN (SELECT a.attname FROM pg_attribute a
-      WHERE a.attrelid = p.prrelid AND a.attnum = ANY (p.prattrs)))))
-
--- hint: Have the replica identity contain the columns of the row filter, or take the table out of
---   the publication, because the rows are updated.
-SELECT format('publication %I publishes updates of table %s, but its row filter has a column that '
-  'the replica identity lacks', b.pubname, tab.name)
-{published(b.pubupdate)}
-AND r.relreplident <> 'f'
-AND EXISTS (
-  SELECT FROM pg_publication_rel p
-    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_publication_rel'::regclass, p.oid)
-      AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, p.prrelid)
-    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.refobjid, d.refobjsubid)
-  WHERE {published_as(p)}
-  AND pg_get_expr(p.prqual, p.prrelid) ~ {word(a.attname::text)}
-  AND a.attname NOT IN (SELECT i.attname FROM {identity_column(i)}))
 
 -- hint: Give the table a primary key, here and on subscribers, or take it out of the publication.
 --   Subscribers would compare all columns, and ignore UPDATE and DELETE without an error as long
