@@ -81,55 +81,16 @@ arrived; repeated: it did not; superseded: another one continues with the memory
 this server;
 error: 55P03 if a call of the server is in progress';
 
-CREATE FUNCTION snowflake_registry.note_range_call(
-    INOUT holder snowflake_registry.range_clients,
-    state text,
-    new_token uuid,
-    server_name text,
-    boot uuid,
-    directory uuid,
-    started bigint,
-    in_order boolean,
-    keep_report boolean)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- What a call granted stays unconfirmed, if its answer was lost, until the name
-    -- is asked for again.
-    IF state = 'repeated' THEN
-        holder.lost_calls := ARRAY(SELECT l FROM unnest(holder.lost_calls || holder.calls) l
-                                  WHERE EXISTS (SELECT FROM snowflake_registry.held_ranges h
-                                                WHERE h.client = holder.client AND h.call = l));
-    END IF;
-    UPDATE snowflake_registry.range_clients c
-    SET token_hash = snowflake_registry.hash(new_token), calls = holder.calls + 1, lost_calls = holder.lost_calls,
-        receipts = holder.receipts + in_order::integer, reported = CASE WHEN keep_report THEN holder.reported END,
-        server_name = left(note_range_call.server_name, 255), client_addr = inet_client_addr(),
-        boot = note_range_call.boot, directory = note_range_call.directory, started = note_range_call.started,
-        called_at = clock_timestamp()
-    WHERE c.client = holder.client
-    RETURNING * INTO holder;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text, uuid, uuid, bigint, boolean, boolean) IS
-'internal: note a call of a server, and whether the answer to the one before arrived;
-with a receipt if it is in order';
-
 CREATE FUNCTION snowflake_registry.end_range_client(client uuid)
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
     -- The row remains without a token: see lock_range_client().  What it held is for
     -- forget_former_ranges(), and is not locked here: others lock it in another order.
     UPDATE snowflake_registry.range_clients c SET token_hash = NULL, lost_calls = '{}'
     WHERE c.client = end_range_client.client;
-    PERFORM nextval('snowflake_registry.floor_changes');
-END
-$$;
+    SELECT nextval('snowflake_registry.floor_changes');
+END;
 
 COMMENT ON FUNCTION snowflake_registry.end_range_client(uuid) IS
 'internal: a server has given up all its ranges';

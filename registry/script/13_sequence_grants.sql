@@ -149,39 +149,14 @@ COMMENT ON FUNCTION snowflake_registry.find_range_problem(snowflake_registry.ran
 'internal: why nothing is granted of a sequence, as a word and a sentence; NULL: nothing
 is wrong';
 
-CREATE FUNCTION snowflake_registry.continue_above(
-    INOUT s snowflake_registry.range_sequences,
-    source text)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- Otherwise, a database that was copied from one of another group, or was one, has
-    -- numbers that are granted again.
-    UPDATE snowflake_registry.range_sequences q
-    SET next = least(o.next, snowflake_registry.usable_last(q.last) + 1)
-    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences o
-        ON o.database_group = coalesce(d.database_group, d.former_group)
-    WHERE q.database_group = s.database_group AND q.name = s.name
-    AND d.database = source AND o.name = s.name AND o.next > q.next AND q.next <= snowflake_registry.usable_last(q.last);
-    SELECT * INTO s FROM snowflake_registry.range_sequences q WHERE q.database_group = s.database_group AND q.name = s.name;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.continue_above(snowflake_registry.range_sequences, text) IS
-'internal: have a sequence continue above what another group was granted, from whose
-database it came';
-
 CREATE FUNCTION snowflake_registry.acknowledge_floor(
     client uuid,
     database text,
     name text,
     acknowledged bigint)
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
     -- No more than the floor of the sequence.  Otherwise, A wants a floor of 1000 that
     -- is refused, is granted 101 to 200, and B's floor of 500 does not wait for A.  The
     -- database may have been removed, so the group is that of the range.
@@ -192,8 +167,7 @@ BEGIN
     WHERE s.database_group = h.database_group AND s.name = h.name
     AND h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
     AND h.acknowledged_floor < least(acknowledged, s.floor);
-END
-$$;
+END;
 
 COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint) IS
 'internal: a server gives out no number up to a floor anymore (NULL: that of the sequence)';

@@ -73,8 +73,22 @@ BEGIN
         -- While nothing is granted, who is superseded may be so because its last calls
         -- were lost.  It keeps its ranges until somebody has looked.
         IF called.state <> 'superseded' THEN
-            c := snowflake_registry.note_range_call(c, called.state, new_token, server_name, boot, directory, started,
-                in_order, noticed.stopped IS NOT NULL OR noticed.standing IN ('other', 'away'));
+            -- What a call granted stays unconfirmed, if its answer was lost, until the name
+            -- is asked for again.
+            IF called.state = 'repeated' THEN
+                c.lost_calls := ARRAY(SELECT l FROM unnest(c.lost_calls || c.calls) l
+                                      WHERE EXISTS (SELECT FROM snowflake_registry.held_ranges h
+                                                    WHERE h.client = c.client AND h.call = l));
+            END IF;
+            UPDATE snowflake_registry.range_clients k
+            SET token_hash = snowflake_registry.hash(new_token), calls = c.calls + 1, lost_calls = c.lost_calls,
+                receipts = c.receipts + in_order::integer,
+                reported = CASE WHEN noticed.stopped IS NOT NULL OR noticed.standing IN ('other', 'away') THEN c.reported END,
+                server_name = left(get_ranges.server_name, 255), client_addr = inet_client_addr(),
+                boot = get_ranges.boot, directory = get_ranges.directory, started = get_ranges.started,
+                called_at = clock_timestamp()
+            WHERE k.client = c.client
+            RETURNING k.* INTO c;
             IF in_order THEN
                 new_receipt := snowflake_registry.make_receipt((noticed.settings).registry, (noticed.settings).incarnation, c.receipt_id, c.receipts);
             END IF;
@@ -117,7 +131,16 @@ BEGIN
                 problem := format('Another transaction at the registry has locked sequence %s.', u.name);
             ELSE
                 IF s.name IS NOT NULL AND u.source IS NOT NULL THEN
-                    s := snowflake_registry.continue_above(s, u.source);
+                    -- Otherwise, a database that was copied from one of another group, or was one,
+                    -- has numbers that are granted again.
+                    UPDATE snowflake_registry.range_sequences q
+                    SET next = least(o.next, snowflake_registry.usable_last(q.last) + 1)
+                    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences o
+                        ON o.database_group = coalesce(d.database_group, d.former_group)
+                    WHERE q.database_group = s.database_group AND q.name = s.name AND d.database = u.source
+                    AND o.name = s.name AND o.next > q.next AND q.next <= snowflake_registry.usable_last(q.last);
+                    SELECT * INTO s FROM snowflake_registry.range_sequences q
+                    WHERE q.database_group = u.database_group AND q.name = u.name;
                 END IF;
                 IF s.name IS NULL OR u.floor >= s.next THEN
                     g := snowflake_registry.find_range_problem(s, u.database_group, u.database, u.name, u.floor);

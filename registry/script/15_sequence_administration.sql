@@ -24,68 +24,6 @@ COMMENT ON FUNCTION snowflake_registry.lock_range_state() IS
 errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
 a standby';
 
-CREATE FUNCTION snowflake_registry.find_range_sequence(database text, name text)
-RETURNS snowflake_registry.range_sequences
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    s snowflake_registry.range_sequences;
-BEGIN
-    SELECT q.* INTO s
-    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
-    WHERE d.database = find_range_sequence.database AND q.name = find_range_sequence.name
-    FOR UPDATE OF q;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'registry does not know sequence % of database "%"', name, database
-            USING ERRCODE = 'undefined_object',
-            HINT = 'See the view snowflake_registry.sequences.';
-    END IF;
-    RETURN s;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.find_range_sequence(text, text) IS
-'internal: lock a sequence until the end of the transaction;
-error: 42704 if the registry does not know it';
-
-CREATE FUNCTION snowflake_registry.continue_group(
-    former text,
-    database text,
-    database_group text)
-RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- Otherwise, the database has numbers that are granted again.
-    INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-    SELECT continue_group.database_group, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp(), clock_timestamp()
-    FROM snowflake_registry.range_sequences f WHERE f.database_group = former ORDER BY f.name
-    ON CONFLICT ON CONSTRAINT range_sequences_pkey
-    DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
-                  floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
-    -- What servers hold is of the former group, so they hear that it is below the floor,
-    -- but those that have been started again.
-    PERFORM snowflake_registry.end_former_lives();
-    UPDATE snowflake_registry.held_ranges h SET database_group = continue_group.database_group
-    WHERE h.database = continue_group.database;
-    UPDATE snowflake_registry.held_ranges h SET floor_pending = true
-    FROM snowflake_registry.range_sequences s
-    WHERE s.database_group = continue_group.database_group AND h.database_group = s.database_group AND h.name = s.name
-    AND h.previous_first <= s.floor AND h.acknowledged_floor < s.floor;
-    PERFORM nextval('snowflake_registry.floor_changes');
-    RETURN (
-        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
-        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-        WHERE h.database_group = continue_group.database_group AND h.floor_pending AND c.token_hash IS NOT NULL);
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.continue_group(text, text, text) IS
-'internal: have a database''s group continue above its former group; returns the names
-of the servers that may still give out lower numbers, or NULL';
-
 CREATE FUNCTION snowflake_registry.add_database(
     database text,
     shared_as text DEFAULT NULL)
@@ -124,10 +62,30 @@ BEGIN
         INSERT INTO snowflake_registry.range_databases VALUES (database, wanted)
         ON CONFLICT ON CONSTRAINT range_databases_pkey DO UPDATE SET database_group = wanted;
         UPDATE snowflake_registry.range_evidence e SET database_group = wanted WHERE e.database = add_database.database;
-        IF d.database_group IS NULL AND d.former_group <> wanted THEN
-            RETURN snowflake_registry.continue_group(d.former_group, database, wanted);
+        IF (d.database_group IS NULL AND d.former_group <> wanted) IS NOT TRUE THEN
+            RETURN NULL;
         END IF;
-        RETURN NULL;
+
+        -- Otherwise, the database has numbers that are granted again.
+        INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+        SELECT wanted, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp(), clock_timestamp()
+        FROM snowflake_registry.range_sequences f WHERE f.database_group = d.former_group ORDER BY f.name
+        ON CONFLICT ON CONSTRAINT range_sequences_pkey
+        DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
+                      floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
+        -- What servers hold is of the former group, so they hear that it is below the floor,
+        -- but those that have been started again.
+        PERFORM snowflake_registry.end_former_lives();
+        UPDATE snowflake_registry.held_ranges h SET database_group = wanted WHERE h.database = add_database.database;
+        UPDATE snowflake_registry.held_ranges h SET floor_pending = true
+        FROM snowflake_registry.range_sequences s
+        WHERE s.database_group = wanted AND h.database_group = s.database_group AND h.name = s.name
+        AND h.previous_first <= s.floor AND h.acknowledged_floor < s.floor;
+        PERFORM nextval('snowflake_registry.floor_changes');
+        RETURN (
+            SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
+            FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+            WHERE h.database_group = wanted AND h.floor_pending AND c.token_hash IS NOT NULL);
     END;
 END
 $$;
@@ -221,7 +179,15 @@ BEGIN
         s snowflake_registry.range_sequences;
     BEGIN
         PERFORM snowflake_registry.lock_range_state();
-        s := snowflake_registry.find_range_sequence(database, name);
+        SELECT q.* INTO s
+        FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
+        WHERE d.database = raise_sequence.database AND q.name = raise_sequence.name
+        FOR UPDATE OF q;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'registry does not know sequence % of database "%"', name, database
+                USING ERRCODE = 'undefined_object',
+                HINT = 'See the view snowflake_registry.sequences.';
+        END IF;
         s.last := coalesce(last, s.last);
         s.floor := greatest(s.floor, floor);
         IF s.floor >= snowflake_registry.usable_last(s.last) OR s.next > snowflake_registry.usable_last(s.last) + 1 THEN

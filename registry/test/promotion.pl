@@ -337,7 +337,7 @@ foreach my $case (
 	reload_with($b, "archive_command = '$command'\narchive_library = '$library'");
 	$b->poll_query_until('postgres',
 		"SELECT current_setting('archive_command') = '$command' AND current_setting('archive_library') = '$library'");
-	is(sql($b, 'SELECT snowflake_registry.has_common_archive()'),
+	is(sql($b, 'SELECT archives FROM snowflake_registry.safeguards()'),
 		$is, "archive_command '$command', archive_library '$library': is there an archive?");
 }
 $_->stop('immediate') foreach $b, $c;
