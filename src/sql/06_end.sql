@@ -1,26 +1,13 @@
--- warnings about the server
+-- warning about the server
 --
 -- If the library is not preloaded, the extension is installed, but cannot generate
--- IDs.  The hint is that of the error that calls will get.  If the worker ID was
--- never set, other servers may generate the same IDs for the same tables; the log
--- has had the same warning at server start.
+-- IDs.  The hint is that of the error that calls will get.
 
 DO $$
 DECLARE
     hint text;
-    forgotten boolean;
 BEGIN
-    SELECT NOT worker_id_set INTO forgotten FROM snowflake_stat;
-    IF forgotten AND pg_catalog.current_setting('citus.version', true) IS NOT NULL THEN
-        RAISE WARNING 'Citus is loaded, but "snowflake.worker_id" is not set'
-            USING DETAIL = 'Another node with worker ID 0 can generate the same IDs. They are stored twice without an error where the ID alone is not the key.',
-                HINT = 'Set "snowflake.worker_id" to a number that no other node uses, and restart the server.';
-    END IF;
-    IF forgotten AND EXISTS (SELECT FROM pg_catalog.pg_subscription) THEN
-        RAISE WARNING 'server has subscriptions, but "snowflake.worker_id" is not set'
-            USING DETAIL = 'Another server with worker ID 0 can generate the same IDs. A duplicate key stops replication.',
-                HINT = 'Set "snowflake.worker_id" to a number that no other server uses, and restart the server.';
-    END IF;
+    PERFORM FROM snowflake_stat;
 EXCEPTION WHEN object_not_in_prerequisite_state THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RAISE WARNING 'snowflake cannot generate IDs until it is loaded via "shared_preload_libraries"'

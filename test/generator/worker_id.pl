@@ -68,9 +68,6 @@ like($log, $subscriptions, 'a server with a subscription logs a warning');
 like($log, qr/DETAIL:  .*A duplicate key stops replication/,
 	'the warning says what can happen');
 like($log, qr/HINT:  Set "snowflake\.worker_id"/, 'the warning says what to do');
-sql_fails($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake',
-	qr/WARNING:  01000: server has subscriptions, but "snowflake\.worker_id" is not set\nDETAIL:  .*\nHINT:  Set "snowflake\.worker_id"/,
-	'CREATE EXTENSION warns of subscriptions');
 
 # Citus, of which only a setting is looked at
 my $citus = qr/WARNING:.* Citus is loaded, but "snowflake\.worker_id" is not set\n.*DETAIL:  .*without an error.*\n.*HINT:  Set "snowflake\.worker_id"/;
@@ -78,8 +75,6 @@ unlike($log, $citus, 'a server without Citus does not warn of it');
 $node->append_conf('postgresql.conf', "citus.version = '13.2.2'");
 $log = log_of($node, sub { $node->restart });
 like($log, $citus, 'a server with Citus warns at its start');
-sql_fails($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake',
-	$citus, 'CREATE EXTENSION warns of Citus');
 
 # A chosen 0 is none that was forgotten.
 sql($node, 'ALTER SYSTEM SET snowflake.worker_id = 0');
