@@ -3,35 +3,6 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION snowflake_keys" to load this file. \quit
 
--- functions of the same name
---
--- Others use some of these names, too, and CREATE FUNCTION would fail without
--- saying what to do.
-
-DO $$
-DECLARE
-    signature text;
-BEGIN
-    FOREACH signature IN ARRAY ARRAY[
-        'objectid()',
-        'objectid_timestamp(bytea)', 'objectid_to_text(bytea)', 'objectid_from_text(text)',
-        'hashids_encode(bigint, text, integer, text)',
-        'hashids_encode_array(bigint[], text, integer, text)',
-        'hashids_decode(text, text, integer, text)',
-        'sqids_encode(bigint, integer, text, text[])',
-        'sqids_encode_array(bigint[], integer, text, text[])',
-        'sqids_decode(text, text)',
-        'daily_nextval(regclass, integer, text)']
-    LOOP
-        IF pg_catalog.to_regprocedure(pg_catalog.format('%I.%s', pg_catalog.current_schema(), signature)) IS NOT NULL THEN
-            RAISE EXCEPTION 'schema "%" already has a function %', pg_catalog.current_schema(), signature
-                USING ERRCODE = 'duplicate_function',
-                    HINT = 'Create the extension in a schema of its own: CREATE SCHEMA snowflake_keys; CREATE EXTENSION snowflake_keys SCHEMA snowflake_keys;';
-        END IF;
-    END LOOP;
-END
-$$;
-
 -- ObjectIds
 
 CREATE FUNCTION objectid()
