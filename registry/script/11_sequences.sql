@@ -102,7 +102,7 @@ COMMENT ON TABLE snowflake_registry.range_state IS
 snowflake_registry.add_database()';
 
 CREATE TABLE snowflake_registry.range_databases (
-    database text PRIMARY KEY,  -- name of the database, on all servers
+    database text PRIMARY KEY CHECK (length(database) <= 63),  -- name of the database, on all servers
     -- group of databases that share their sequences; NULL: it was removed, or only servers know
     -- it
     database_group text,
@@ -116,11 +116,11 @@ snowflake_registry.add_database()';
 
 CREATE TABLE snowflake_registry.range_sequences (
     database_group text,  -- group of databases that share the sequence
-    name text,  -- schema and name of the sequence
-    last bigint NOT NULL,  -- MAXVALUE of the sequence
+    name text CHECK (length(name) <= 300),  -- schema and name of the sequence
+    last bigint NOT NULL CHECK (last > 0),  -- MAXVALUE of the sequence
     next bigint NOT NULL,  -- number below which all may have been granted
     -- number up to which all are in use without having been granted, or may be
-    floor bigint NOT NULL,
+    floor bigint NOT NULL CHECK (floor >= 0),
     created_at timestamptz NOT NULL,  -- time of the first call for the sequence
     granted bigint NOT NULL DEFAULT 0,  -- how many numbers were granted
     -- how many of these servers had left when they ended, at most, without those that are still
@@ -218,11 +218,11 @@ hold ranges read it every 2 seconds, and call that then, and every 20 seconds';
 CREATE TABLE snowflake_registry.range_evidence (
     directory uuid,
     database text,
-    name text,
+    name text CHECK (length(name) <= 300),
     database_group text NOT NULL,
     server_name text NOT NULL,
-    last bigint NOT NULL,
-    granted bigint NOT NULL,
+    last bigint NOT NULL CHECK (last > 0),
+    granted bigint NOT NULL CHECK (granted >= 0),
     exact boolean NOT NULL,
     seen_at timestamptz NOT NULL,
     PRIMARY KEY (directory, database, name, server_name)

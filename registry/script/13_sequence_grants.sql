@@ -8,47 +8,6 @@ RETURN least(last, 9223372036854775806);
 COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
 'internal: last number that can be granted, so that the next one is a bigint';
 
-CREATE FUNCTION snowflake_registry.check_range_names(
-    databases text[],
-    names text[],
-    lasts bigint[],
-    lengths integer[],
-    are_valid boolean)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    wrong text;
-BEGIN
-    SELECT CASE
-        WHEN cardinality(databases) > 100 THEN
-            'A call has at most 100 names.'
-        WHEN cardinality(databases) <> ANY (ARRAY[cardinality(names), cardinality(lasts)] || lengths) THEN
-            'The arrays have different lengths.'
-        WHEN NOT bool_and(num_nulls(u.database, u.name) = 0) THEN
-            'A name is null.'
-        WHEN NOT bool_and(length(u.database) <= 63 AND length(u.name) <= 300) THEN
-            'A name is too long.'
-        WHEN count(*) > count(DISTINCT (u.database, u.name)) THEN
-            'A name is given twice.'
-        WHEN are_valid IS FALSE OR NOT bool_and(coalesce(u.last, 0) > 0) THEN
-            'A number is out of range.'
-        END
-    INTO wrong
-    FROM unnest(databases, names, lasts) u(database, name, last);
-    IF wrong IS NOT NULL THEN
-        RAISE EXCEPTION 'invalid call for ranges'
-            USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.check_range_names(text[], text[], bigint[], integer[], boolean) IS
-'internal: check the names of a call, that its other arrays have as many elements, and
-whether these are valid, as the caller found;
-error: 22023 if not';
-
 CREATE FUNCTION snowflake_registry.add_range_sequences(
     databases text[],
     names text[],

@@ -52,17 +52,7 @@ BEGIN
         in_order boolean;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, unconfirmed, new_token, receipt, databases, names, lasts, counts, leasts, floors, sources) > 0 THEN
-            RAISE EXCEPTION 'only confirmed, server_name, boot, directory and started may be null in a call for ranges'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
         PERFORM snowflake_registry.check_tokens(unconfirmed || confirmed, new_token);
-        PERFORM snowflake_registry.check_range_names(databases, names, lasts,
-            ARRAY[cardinality(counts), cardinality(leasts), cardinality(floors), cardinality(sources)],
-            receipt >= 0 AND (SELECT bool_and((n.count BETWEEN 0 AND 2147483648 AND n.least_count BETWEEN 0 AND 4294967296
-                                               AND coalesce(n.floor, 0) >= 0) IS TRUE)
-                              FROM unnest(counts, leasts, floors) n(count, least_count, floor)));
-
         -- All transactions lock in this order: own client, state, sequences.
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         c := called.holder;
@@ -202,8 +192,8 @@ answer, and whether it has to call snowflake_registry.report_ranges(); no row: a
 one continues with the memory of this server, which has to give up its ranges; for
 roles granted EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
-longer than a second, 22004 and 22023 if an argument is wrong, 0A000 above READ
-COMMITTED, 25006 on a standby';
+longer than a second, 22023 if new_token is NULL or one of the other tokens, 23502 and
+23514 if another argument is wrong, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.get_range_names(
     client uuid,
@@ -273,10 +263,6 @@ BEGIN
         noticed record;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, receipt) > 0 THEN
-            RAISE EXCEPTION 'client and receipt must not be null'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
         -- What this writes need not be durable.
         PERFORM set_config('synchronous_commit', 'off', true);
         SELECT * INTO c FROM snowflake_registry.range_clients k WHERE k.client = get_floors.client;
@@ -304,7 +290,7 @@ COMMENT ON FUNCTION snowflake_registry.get_floors(uuid, bigint) IS
 snowflake_registry.floor_changes has increased: floors that the server has to
 acknowledge by snowflake_registry.get_ranges(); receipt as there; a row of NULLs: it
 has to call snowflake_registry.report_ranges(); for roles granted EXECUTE;
-errors: 22004 if an argument is NULL, 55P03 if others keep the registry locked for
+errors: 55P03 if others keep the registry locked for
 longer than a second, 0A000 above READ COMMITTED, 55000 on a standby';
 
 CREATE FUNCTION snowflake_registry.report_ranges(
@@ -334,12 +320,6 @@ BEGIN
         s record;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory, before, unread) > 0 THEN
-            RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
-        PERFORM snowflake_registry.check_range_names(databases, names, lasts, ARRAY[cardinality(granted), cardinality(exact)],
-            (SELECT bool_and((n.granted >= 0 AND n.exact IS NOT NULL) IS TRUE) FROM unnest(granted, exact) n(granted, exact)));
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         -- Otherwise, it is resumed meanwhile, without this report.
         SELECT * INTO st FROM snowflake_registry.range_state FOR SHARE;
@@ -394,7 +374,7 @@ false: another one continues with the memory of this server, which has to give u
 ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
 EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
-longer than a second, 22004 and 22023 if an argument is wrong, 55000 if the registry does
+longer than a second, 23502 and 23514 if an argument is wrong, 55000 if the registry does
 not know of the calls before, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.return_ranges(
@@ -412,10 +392,6 @@ BEGIN
         hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(unconfirmed || confirmed) t);
         c snowflake_registry.range_clients;
     BEGIN
-        IF num_nulls(client, unconfirmed) > 0 THEN
-            RAISE EXCEPTION 'client and unconfirmed must not be null'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
         PERFORM snowflake_registry.begin_range_call();
         SELECT * INTO c FROM snowflake_registry.range_clients k
         -- Otherwise, A's memory is resumed twice, one of the two is shut down, and
@@ -435,6 +411,6 @@ COMMENT ON FUNCTION snowflake_registry.return_ranges(uuid, uuid, uuid[]) IS
 'for servers that are shut down: the server has given up all its ranges, which are
 not granted again; tokens as in snowflake_registry.get_ranges(); false if it holds
 none; for roles granted EXECUTE;
-errors: 22004 if client or unconfirmed is NULL, 55P03 if a call of the server is
+errors: 55P03 if a call of the server is
 in progress, 0A000 above READ COMMITTED, 25006 on a standby';
 

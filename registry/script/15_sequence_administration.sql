@@ -42,10 +42,6 @@ BEGIN
     BEGIN
         PERFORM snowflake_registry.check_database();
         PERFORM snowflake_registry.check_transaction();
-        IF database IS NULL THEN
-            RAISE EXCEPTION 'database must not be null'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
         -- Otherwise, a call has locked the sequences of one group, or none, and takes
         -- numbers of another one, which a call of another database takes, too.
         LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
@@ -97,7 +93,7 @@ if it was removed, and was shared as another one, its sequences continue above t
 returns the names of the servers that may still give out lower numbers, until they
 have heard of it;
 for superusers, and roles granted EXECUTE;
-errors: 42710 if it was added with another shared_as, 22004 if database is NULL, 55000
+errors: 42710 if it was added with another shared_as, 23502 if database is NULL, 55000
 if the owner of the registry''s database is not a superuser, 0A000 above READ
 COMMITTED, 25006 on a standby';
 

@@ -682,28 +682,14 @@ SELECT count(*) FROM snowflake_registry.registries;
 
 -- invalid calls
 \set VERBOSITY terse
-SELECT snowflake_registry.get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
 SELECT snowflake_registry.get_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
 SELECT snowflake_registry.get_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
-SELECT snowflake_registry.get_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
 SELECT snowflake_registry.get_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
 SELECT snowflake_registry.get_grant('discord', 0, 1, 1, '{}', r.token(1), 'a');
 SELECT snowflake_registry.get_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant('twitter', 0, NULL, 1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
 SELECT snowflake_registry.extend_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
 SELECT snowflake_registry.extend_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.return_grant(NULL, 0, 1, '{}', 1);
-SELECT snowflake_registry.return_grant('twitter', NULL, 1, '{}', 1);
-SELECT snowflake_registry.return_grant('twitter', 0, NULL, '{}', 1);
-SELECT snowflake_registry.return_grant('twitter', 0, 1, NULL, 1);
 \set VERBOSITY sqlstate
-SELECT snowflake_registry.get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_registry.return_grant(NULL, 0, 1, '{}', 1);
 SELECT r.get('{}', 1, datacenter => 1);
 \set VERBOSITY default
 -- names of any length
