@@ -121,7 +121,6 @@ CREATE TABLE snowflake_registry.range_sequences (
     next bigint NOT NULL,  -- number below which all may have been granted
     -- number up to which all are in use without having been granted, or may be
     floor bigint NOT NULL CHECK (floor >= 0),
-    created_at timestamptz NOT NULL,  -- time of the first call for the sequence
     granted bigint NOT NULL DEFAULT 0,  -- how many numbers were granted
     -- how many of these servers had left when they ended, at most, without those that are still
     -- in snowflake_registry.held_ranges

@@ -224,8 +224,8 @@ DECLARE
     skipped bigint := coalesce(skip, 0);
 BEGIN
     -- Those that only servers know.
-    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-    SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp(), clock_timestamp()
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, sampled_at, previous_at)
+    SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp()
     FROM snowflake_registry.range_evidence e
     GROUP BY e.database_group, e.name
     HAVING max(e.granted) > 0 OR skipped > 0

@@ -16,9 +16,9 @@ CREATE FUNCTION snowflake_registry.add_range_sequences(
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, sampled_at, previous_at)
     SELECT DISTINCT ON (d.database_group, u.name)
-           d.database_group, u.name, u.last, u.floor + 1, u.floor, clock_timestamp(), clock_timestamp(), clock_timestamp()
+           d.database_group, u.name, u.last, u.floor + 1, u.floor, clock_timestamp(), clock_timestamp()
     FROM unnest(databases, names, lasts, floors) u(database, name, last, floor)
         JOIN snowflake_registry.range_databases d ON d.database = u.database
     WHERE d.database_group IS NOT NULL AND u.floor < snowflake_registry.usable_last(u.last)
@@ -73,40 +73,6 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
 'internal: lock the sequences of a call until the end of the transaction, but those
 that others have locked for long';
-
-CREATE FUNCTION snowflake_registry.find_range_problem(
-    s snowflake_registry.range_sequences,
-    database_group text,
-    database text,
-    name text,
-    floor bigint,
-    OUT kind text,
-    OUT problem text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF database_group IS NULL THEN
-        kind := 'database';
-        problem := format('The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', database);
-    ELSIF s.name IS NULL AND floor IS NULL THEN
-        kind := 'unknown';
-        problem := format('The registry does not know sequence %s of database "%s".', name, database);
-    ELSIF s.name IS NULL THEN
-        kind := 'floor';
-        problem := format('No number of sequence %s is left above %s.', name, floor);
-    -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
-    ELSIF floor >= s.next AND (floor >= snowflake_registry.usable_last(s.last)
-                               OR floor - s.next >= (snowflake_registry.usable_last(s.last) - s.next + 1) / 10) THEN
-        kind := 'floor';
-        problem := format('It would skip all numbers from %s up to %s, more than a tenth of what is left of sequence %s. The administrator of the registry can call snowflake_registry.raise_sequence().', s.next, floor, name);
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.find_range_problem(snowflake_registry.range_sequences, text, text, text, bigint) IS
-'internal: why nothing is granted of a sequence, as a word and a sentence; NULL: nothing
-is wrong';
 
 CREATE FUNCTION snowflake_registry.acknowledge_floor(
     client uuid,

@@ -50,6 +50,7 @@ BEGIN
         g record;
         busy boolean;
         in_order boolean;
+        remaining bigint;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
         PERFORM snowflake_registry.check_tokens(unconfirmed || confirmed, new_token);
@@ -132,10 +133,20 @@ BEGIN
                     SELECT * INTO s FROM snowflake_registry.range_sequences q
                     WHERE q.database_group = u.database_group AND q.name = u.name;
                 END IF;
-                IF s.name IS NULL OR u.floor >= s.next THEN
-                    g := snowflake_registry.find_range_problem(s, u.database_group, u.database, u.name, u.floor);
-                    problem_kind := g.kind;
-                    problem := g.problem;
+                remaining := snowflake_registry.usable_last(s.last) - s.next + 1;
+                IF u.database_group IS NULL THEN
+                    problem_kind := 'database';
+                    problem := format('The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', u.database);
+                ELSIF s.name IS NULL AND u.floor IS NULL THEN
+                    problem_kind := 'unknown';
+                    problem := format('The registry does not know sequence %s of database "%s".', u.name, u.database);
+                ELSIF s.name IS NULL THEN
+                    problem_kind := 'floor';
+                    problem := format('No number of sequence %s is left above %s.', u.name, u.floor);
+                -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
+                ELSIF u.floor >= s.next AND (u.floor - s.next >= remaining / 10 OR u.floor - s.next >= remaining - 1) THEN
+                    problem_kind := 'floor';
+                    problem := format('It would skip all numbers from %s up to %s, more than a tenth of what is left of sequence %s. The administrator of the registry can call snowflake_registry.raise_sequence().', s.next, u.floor, u.name);
                 END IF;
             END IF;
             IF problem IS NULL AND u.floor > s.floor THEN

@@ -63,8 +63,8 @@ BEGIN
         END IF;
 
         -- Otherwise, the database has numbers that are granted again.
-        INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-        SELECT wanted, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp(), clock_timestamp()
+        INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, sampled_at, previous_at)
+        SELECT wanted, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp()
         FROM snowflake_registry.range_sequences f WHERE f.database_group = d.former_group ORDER BY f.name
         ON CONFLICT ON CONSTRAINT range_sequences_pkey
         DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
