@@ -156,28 +156,6 @@ register_worker(const char *name, const char *library, const char *function)
 		 strcmp(snowflake_last_worker()->rw_worker.bgw_name, name) == 0);
 }
 
-static void
-hint_at_client(void *arg)
-{
-	errhint("It is installed with the library \"snowflake\", of the same version. Without a registry, unset \"snowflake.registry\".");
-}
-
-/*
- * Load the library that calls the registry, or fail with a hint.
- */
-static void
-load_client(void)
-{
-	ErrorContextCallback context = {
-		.callback = hint_at_client,
-		.previous = error_context_stack
-	};
-
-	error_context_stack = &context;
-	load_file(SNOWFLAKE_CLIENT_LIBRARY, false);
-	error_context_stack = context.previous;
-}
-
 /*
  * Register the workers that call the registry.  Their library is loaded before
  * they are, so that one that starts after an upgrade of the package still runs
@@ -186,7 +164,7 @@ load_client(void)
 static void
 register_client(void)
 {
-	load_client();
+	load_file(SNOWFLAKE_CLIENT_LIBRARY, false);
 	if (!register_worker("snowflake grant", SNOWFLAKE_CLIENT_LIBRARY,
 						 "snowflake_grant_main") ||
 		!register_worker("snowflake ranges", SNOWFLAKE_CLIENT_LIBRARY,
