@@ -75,13 +75,11 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
-#include "pgtime.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -96,17 +94,6 @@
 /* Days of eight digits. */
 #define FIRST_DAY		10000101
 #define LAST_DAY		99991231
-
-/* The day of the last call, valid for all calls in the same second. */
-typedef struct Today
-{
-	int64		second;			/* since 2000-01-01 */
-	pg_tz	   *session_zone;	/* NULL: that of zone */
-	text	   *zone;			/* kept for the next call */
-	int			day;			/* 0: it was not looked up */
-} Today;
-
-static Today today;
 
 SNOWFLAKE_MODULE_MAGIC("snowflake_keys");
 
@@ -127,28 +114,15 @@ date_of(Timestamp timestamp)
  * Numbers never decrease, so a date that is far ahead would be that of
  * everybody's numbers for as long.  A real time zone is at most one day from
  * UTC, but the name of a POSIX time zone can have an offset of a week.
- *
- * In each time zone, a day starts with a full second.  So the calendar is
- * needed only once a second.
  */
 static int
 get_today(text *zone)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int64		second = now / USECS_PER_SEC - (now % USECS_PER_SEC < 0);
-	pg_tz	   *session_zone = zone == NULL ? session_timezone : NULL;
 	Datum		local;
 	struct pg_tm tm;
 	fsec_t		fsec;
 
-	if (today.day != 0 && today.second == second &&
-		today.session_zone == session_zone &&
-		(zone == NULL ||
-		 (VARSIZE_ANY(today.zone) == VARSIZE_ANY(zone) &&
-		  memcmp(today.zone, zone, VARSIZE_ANY(zone)) == 0)))
-		return today.day;
-
-	today.day = 0;
 	if (zone == NULL)
 		local = DirectFunctionCall1(timestamptz_timestamp,
 									TimestampTzGetDatum(now));
@@ -168,18 +142,7 @@ get_today(text *zone)
 				 errmsg("time zone is too far from UTC for daily numbers"),
 				 errdetail("The date in the time zone is more than one day from the date in UTC, and would be used for the numbers of all sessions.")));
 
-	if (zone != NULL)
-	{
-		if (today.zone != NULL)
-			pfree(today.zone);
-		today.zone = NULL;
-		today.zone = MemoryContextAlloc(TopMemoryContext, VARSIZE_ANY(zone));
-		memcpy(today.zone, zone, VARSIZE_ANY(zone));
-	}
-	today.session_zone = session_zone;
-	today.second = second;
-	today.day = tm.tm_year * 10000 + tm.tm_mon * 100 + tm.tm_mday;
-	return today.day;
+	return tm.tm_year * 10000 + tm.tm_mon * 100 + tm.tm_mday;
 }
 
 /*
