@@ -19,6 +19,7 @@
 
 #include "sequences/attach.h"
 #include "sequences/kind.h"
+#include "sequences/suitable.h"
 
 PG_FUNCTION_INFO_V1(snowflake_set_sequence_kind);
 PG_FUNCTION_INFO_V1(snowflake_set_sequence_kinds);
@@ -69,7 +70,7 @@ snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 }
 
 /*
- * The OIDs in an array.
+ * The sequences in an array but the extension's own.
  */
 static List *
 read_oids(ArrayType *array)
@@ -83,7 +84,7 @@ read_oids(ArrayType *array)
 					  &values, &nulls, &n);
 	for (int i = 0; i < n; i++)
 	{
-		if (!nulls[i])
+		if (!nulls[i] && !snowflake_is_own_sequence(DatumGetObjectId(values[i])))
 			oids = list_append_unique_oid(oids, DatumGetObjectId(values[i]));
 	}
 	return oids;

@@ -378,23 +378,6 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name,
 }
 
 /*
- * The sequences of a list but the extension's own.
- */
-static List *
-without_own_sequence(const List *relids)
-{
-	List	   *others = NIL;
-	ListCell   *cell;
-
-	foreach(cell, relids)
-	{
-		if (!snowflake_is_own_sequence(lfirst_oid(cell)))
-			others = lappend_oid(others, lfirst_oid(cell));
-	}
-	return others;
-}
-
-/*
  * Lock sequences of the caller.
  */
 static void
@@ -445,7 +428,6 @@ settle_ranges(const List *relids)
 void
 snowflake_prepare_ranges(const List *relids)
 {
-	relids = without_own_sequence(relids);
 	lock_sequences(relids, AccessShareLock);
 	settle_ranges(relids);
 }
@@ -477,7 +459,6 @@ snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind, bool without
 {
 	ListCell   *cell;
 
-	relids = without_own_sequence(relids);
 	lock_sequences(relids, ShareRowExclusiveLock);
 	if (kind == SNOWFLAKE_KIND_RANGE)
 		settle_ranges(relids);
