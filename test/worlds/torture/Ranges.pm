@@ -77,7 +77,7 @@ sub plan_server_faults
 
 	# A server that crashes may lose what it would report, and then nobody resumes by what servers
 	# reported.
-	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/ && rand() < 0.5;
+	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/ && rand() < 0.3;
 
 	# Both registries have it report.
 	return 'other registry' if $registry_fault =~ /^(?:nothing|kill backend|clock)$/ && rand() < 0.3;
@@ -108,7 +108,7 @@ sub plan_world
 	my $place = ($found_by{$bug} // [])->[0] // any_of('apart', 'apart', 'own', 'synchronous', 'synchronous');
 	my %its = (
 		place => $place,
-		window => any_of(1, 2, 5),
+		window => any_of(1, 2, 3),
 		grant_timeout => any_of('2s', '4s', '20s', '90s'),
 		commit => any_of('on', 'on', 'local', 'off'),
 		proxies => any_of(0, 1),
