@@ -84,9 +84,8 @@ sql($node, q{
 	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
 	VACUUM ANALYZE ids});
 
-sub configure
+sub configure ($scheme)
 {
-	my ($scheme) = @_;
 	restart_with($node, "snowflake.scheme = '$scheme'");
 	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
 	return;
@@ -97,9 +96,8 @@ my $default = 'shardingsphere';
 
 # ns per call of expressions over generate_series, in slices of so many calls, measured in
 # turn by one session.
-sub measure
+sub measure ($calls, @expressions)
 {
-	my ($calls, @expressions) = @_;
 	my @cases = ([ base => 'n' ], @expressions);
 	my %slices;
 	my $list = join ', ', map { "('$_->[0]', '$_->[1]')" } @cases;
@@ -193,20 +191,16 @@ cost_table('of gen_random_uuid()', 'gen_random_uuid()', 3, 'objectid()', 'daily_
 	'snowflake_encode() and snowflake_decode()');
 
 # Costs of calls, and how many times that of another one they are
-sub cost_table
+sub cost_table ($title, $other, $digits, @names)
 {
-	my ($title, $other, $digits, @names) = @_;
-
 	table_head("| | ns per call | $title |");
 	say_to("| $_ | " . $measured->cost_text($_) . ' | ' . $measured->times($_, $other, $digits) . ' |') foreach @names;
 	return;
 }
 
 # The median of times or rates, the least and the most
-sub spread
+sub spread ($format, @values)
 {
-	my ($format, @values) = @_;
-
 	return sprintf("$format ($format to $format)", median(@values), least(@values), most(@values));
 }
 
@@ -255,9 +249,8 @@ foreach my $case ([ 'default scheme', $default ], [ '20-bit sequence', $wide ])
 
 # Calls per second of all backends together, by a counter that is read twice
 # while all of them run.
-sub total_rate
+sub total_rate ($n, $f, $counter)
 {
-	my ($n, $f, $counter) = @_;
 	my ($sampled) = at_once(
 		"SELECT sampled_rate('$counter', $seconds)",
 		("SELECT * FROM bench_count($f, $seconds)") x $n);
@@ -283,9 +276,8 @@ foreach my $n (@backends)
 }
 
 # Two backends, on a processor each or on the same one: calls per second of both.
-sub pair_rate
+sub pair_rate ($f, $processor, $counter)
 {
-	my ($f, $processor, $counter) = @_;
 	my @results = at_once(map {
 			my $own = $counter // 1 + $_;
 			my $on = $processor // $_;

@@ -29,10 +29,8 @@ sql($node, "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .
 sql($node, "SELECT snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
-sub copy
+sub copy ($table)
 {
-	my ($table) = @_;
-
 	return split /\|/, sql($node, qq{
 		TRUNCATE $table;
 		CHECKPOINT;

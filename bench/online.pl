@@ -51,9 +51,8 @@ foreach my $n (0 .. $#work)
 
 my @times;    # [ end, milliseconds ]
 my @errors;
-sub start_load
+sub start_load ($prefix)
 {
-	my ($prefix) = @_;
 	my %clients = (prefix => $node->basedir . "/$prefix");
 
 	$clients{run} = IPC::Run::start(
@@ -62,10 +61,8 @@ sub start_load
 	return \%clients;
 }
 
-sub stop_load
+sub stop_load ($clients)
 {
-	my ($clients) = @_;
-
 	$clients->{run}->signal('INT');
 	eval { $clients->{run}->finish };
 	push @errors, grep { /ERROR|aborted/ } split /\n/, slurp_file("$clients->{prefix}.err");
@@ -86,9 +83,8 @@ sub stop_load
 my @steps;
 my @locked;
 my $failed = '';
-sub call
+sub call ($arguments)
 {
-	my ($arguments) = @_;
 	my $err = '';
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('used'), '-c', "CALL snowflake_convert_online($arguments)" ],
 		'<' => \undef, '>' => '/dev/null', '2>' => \$err);

@@ -28,10 +28,8 @@ $node->safe_psql('attached', q{
 	SELECT snowflake_set_sequence_kind('ours')});
 
 # Milliseconds that a statement takes in a database
-sub ms
+sub ms ($database, $statement)
 {
-	my ($database, $statement) = @_;
-
 	return $session{$database}->query_safe("SELECT ms('" . ($statement =~ s/'/''/gr) . "')") =~ s/\s+\z//r;
 }
 

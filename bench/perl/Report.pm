@@ -5,8 +5,7 @@
 
 package Report;
 
-use strict;
-use warnings;
+use v5.36;
 
 my $terminal;
 BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
@@ -21,10 +20,8 @@ my $directory = 'bench/results' . ($quick ? '/quick' : '');
 my $report;
 
 # Begin the report of a command in the file of this name.
-sub begin_report
+sub begin_report ($file, $command)
 {
-	my ($file, $command) = @_;
-
 	# A background session would show each of its queries among the results.
 	no warnings 'redefine';
 	*PostgreSQL::Test::BackgroundPsql::note = sub { };
@@ -37,39 +34,21 @@ sub begin_report
 	return;
 }
 
-sub say_to
+sub say_to ($line)
 {
-	my ($line) = @_;
-
 	print $terminal "$line\n";
 	print $report "$line\n";
 	return;
 }
 
 # The title of a section
-sub section
-{
-	my ($title) = @_;
-
-	say_to($_) foreach '', "## $title", '';
-	return;
-}
+sub section ($title) { say_to($_) foreach '', "## $title", ''; return; }
 
 # The first row of a table, and the line below it
-sub table_head
-{
-	my ($row) = @_;
-
-	say_to($_) foreach '', $row, '|' . '---|' x ($row =~ tr/|// - 1);
-	return;
-}
+sub table_head ($row) { say_to($_) foreach '', $row, '|' . '---|' x ($row =~ tr/|// - 1); return; }
 
 # On the terminal alone.
-sub progress
-{
-	print $terminal "... @_\n";
-	return;
-}
+sub progress { print $terminal "... @_\n"; return; }
 
 # Lines of configuration of a server which does nothing that is not measured.
 sub quiet_conf
@@ -79,9 +58,8 @@ sub quiet_conf
 }
 
 # The server and the machine.
-sub machine_text
+sub machine_text ($node)
 {
-	my ($node) = @_;
 	my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
 	my $cpus = `nproc`;
 
@@ -90,9 +68,8 @@ sub machine_text
 }
 
 # Draw a plot, in colours that can be read on light and on dark, as NAME.svg.
-sub plot
+sub plot ($name, $commands, $data)
 {
-	my ($name, $commands, $data) = @_;
 	my $file = "$directory/$name.svg";
 
 	open(my $handle, '|-', 'gnuplot') or die $!;

@@ -9,8 +9,7 @@
 
 package Slices;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 our @EXPORT_OK = qw(median least ratio_text);
@@ -28,9 +27,8 @@ sub least { return (sort { $a <=> $b } @_)[0]; }
 
 # Slices: for each name a list with a value for each round.  base is what is taken off,
 # empty the call that does nothing.
-sub new
+sub new ($class, $slices, $base, $empty)
 {
-	my ($class, $slices, $base, $empty) = @_;
 	my $self = bless { slices => $slices, base => $base }, $class;
 	my @costs = $self->cost_in_parts($empty);
 
@@ -51,9 +49,8 @@ sub cost
 }
 
 # The same in each part of the run.
-sub cost_in_parts
+sub cost_in_parts ($self, $name)
 {
-	my ($self, $name) = @_;
 	my ($case, $base) = @{ $self->{slices} }{ $name, $self->{base} };
 
 	return map {
@@ -63,28 +60,19 @@ sub cost_in_parts
 	} 0 .. $parts - 1;
 }
 
-sub is_resolved
-{
-	my ($self, $name) = @_;
-
-	return $self->cost($name) > $self->{resolution};
-}
+sub is_resolved ($self, $name) { return $self->cost($name) > $self->{resolution}; }
 
 # The cost as text: the least, and the median.
-sub cost_text
+sub cost_text ($self, $name)
 {
-	my ($self, $name) = @_;
-
 	return sprintf('below %.1f', $self->{resolution}) unless $self->is_resolved($name);
 	return sprintf('%.1f (median %.1f)', $self->cost($name), $self->cost($name, \&median));
 }
 
 # How many times the cost of the second call the first one has, with the range over the
 # parts of the run.
-sub times
+sub times ($self, $name, $against, $digits)
 {
-	my ($self, $name, $against, $digits) = @_;
-
 	return 'not resolved' unless $self->is_resolved($name) && $self->is_resolved($against);
 	return sprintf("%.${digits}f", 1) if $name eq $against;
 	my @costs = $self->cost_in_parts($name);
@@ -96,9 +84,8 @@ sub times
 }
 
 # The median of ratios of rounds, with their range; or that it cannot be told from 1.
-sub ratio_text
+sub ratio_text ($digits, @ratios)
 {
-	my ($digits, @ratios) = @_;
 	my ($least, $most) = (sort { $a <=> $b } @ratios)[ 0, -1 ];
 	my $text = sprintf("%.${digits}f (%.${digits}f to %.${digits}f)", median(@ratios), $least, $most);
 

@@ -31,9 +31,8 @@ INSERT INTO events (customer) VALUES (:customer);
 COMMIT;
 });
 
-sub use_shop
+sub use_shop ($what)
 {
-	my ($what) = @_;
 	$node->command_ok(
 		[
 			'pgbench', '-n', '-c', '4', '-t', '100', '-f', $buy, '-d',
@@ -98,9 +97,8 @@ is( sql($node, q{
 			GROUP BY t) y}), 't', 'new rows have snowflake IDs above the old ones');
 
 # Dump, restore, dump: the same
-sub dump_schema
+sub dump_schema ($database, @options)
 {
-	my ($database, @options) = @_;
 	my ($out, $err);
 	IPC::Run::run(
 		[ 'pg_dump', @options, '-d', $node->connstr($database) ],

@@ -30,29 +30,24 @@ sub start
 }
 
 # Wait until the conversion waits for a lock.
-sub wait_for
+sub wait_for ($session, $lock)
 {
-	my ($session, $lock) = @_;
-
 	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'conversion' AND NOT granted AND $lock",
 		"the conversion does not wait for $lock, but says $session->{err}");
 	return;
 }
 
 # What a statement of another session says that waits for no lock.
-sub try_now
+sub try_now ($statement)
 {
-	my ($statement) = @_;
 	my ($err);
 
 	$node->psql('postgres', "SET lock_timeout = '1s'; $statement", stderr => \$err);
 	return $err;
 }
 
-sub default_of
+sub default_of ($table)
 {
-	my ($table) = @_;
-
 	return sql($node, "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '$table'::regclass AND adnum = 1");
 }
 

@@ -11,9 +11,8 @@ my %servers = map { $_ => app_server($_) } qw(a b);
 my ($a, $b) = @servers{qw(a b)};
 
 # A server with an application: a column of each sort that a sequence feeds, and rows.
-sub app_server
+sub app_server ($name)
 {
-	my ($name) = @_;
 	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
 		"snowflake.grant_timeout = '3s'", 'max_prepared_transactions = 1');
 
@@ -60,18 +59,16 @@ sub shape
 }
 
 # What pg_dump says of tables, but for the kinds of their sequences.
-sub dumped
+sub dumped ($node)
 {
-	my ($node) = @_;
 	my ($out) = run_command([ 'pg_dump', '--schema-only', '-t', 'app.identities*', '-t', 'app.serials*', '-d', $node->connstr('app') ]);
 
 	return join("\n", grep { !/^(?:--|$|SECURITY LABEL FOR snowflake ON SEQUENCE|\\(?:un)?restrict )/ } split /\n/, $out);
 }
 
 # Convert in the background, in a session whose errors are returned in the end.
-sub start_converting
+sub start_converting ($node, $call)
 {
-	my ($node, $call) = @_;
 	my ($out, $err) = ('', '');
 	my $handle = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('app'), '-c', 'SET client_min_messages = warning', '-c', "SELECT FROM $call" ],
 		'>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
@@ -79,23 +76,20 @@ sub start_converting
 	return { handle => $handle, err => \$err };
 }
 
-sub end_converting
+sub end_converting ($converting)
 {
-	my ($converting) = @_;
 	$converting->{handle}->finish;
 	return ${ $converting->{err} };
 }
 
-sub wait_for_locks
+sub wait_for_locks ($node, $count)
 {
-	my ($node, $count) = @_;
 	return $node->poll_query_until('app', qq{
 		SELECT count(*) = $count FROM pg_stat_activity WHERE query ~ 'SELECT FROM snowflake_convert' AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()});
 }
 
-sub kinds
+sub kinds ($node, $database = undef)
 {
-	my ($node, $database) = @_;
 	return $node->safe_psql($database // 'app', q{
 		SELECT string_agg(DISTINCT format('%s %s', sequence, kind), ', ' ORDER BY format('%s %s', sequence, kind)) FROM snowflake_sequences});
 }
@@ -109,10 +103,8 @@ sub counts
 }
 
 # Rows of all tables from a server, as a role that has INSERT on one of them alone, and as the owner.
-sub insert
+sub insert ($node)
 {
-	my ($node) = @_;
-
 	return query($node, q{
 		SET ROLE writer;
 		INSERT INTO app.identities (v) SELECT 'y' FROM generate_series(1, 50) RETURNING 'identities ' || id;

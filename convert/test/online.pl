@@ -8,19 +8,16 @@ my $norders = 1500;
 my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');
 sql($node, 'CREATE ROLE regress_reader; CREATE ROLE regress_shop');
 
-sub new_database
+sub new_database ($name)
 {
-	my ($name) = @_;
-
 	sql($node, "CREATE DATABASE $name");
 	$node->safe_psql($name, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 	return $name;
 }
 
 # Lines that only one of two descriptions has.
-sub differences
+sub differences ($before, $after)
 {
-	my ($before, $after) = @_;
 	my %count;
 
 	$count{$_}-- foreach split /\n/, $before;
@@ -150,10 +147,8 @@ is(nothing_is_left($node, $used), '', 'nothing is left of a conversion in use');
 #
 # Keys of all kinds
 #
-sub convert_table
+sub convert_table ($name, $create, @arguments)
 {
-	my ($name, $create, @arguments) = @_;
-
 	sql($node, $create);
 	my $err = run_in($node, 'postgres', "CALL snowflake_convert_online(" . join(', ', "'$name'", @arguments) . ')');
 	unlike($err, qr/ERROR/, "table $name is converted") or diag($err);

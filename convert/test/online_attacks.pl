@@ -237,9 +237,8 @@ sql($node, q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 
 # Swap the columns, while a transaction is open; its statements, and what to do when the
 # statements of the swap are found, or those of another phase.
-sub swap_while
+sub swap_while ($statements, $work, $phase = undef)
 {
-	my ($statements, $work, $phase) = @_;
 	my $writer = $node->background_psql('postgres');
 
 	$writer->query_safe("BEGIN; $statements");

@@ -23,9 +23,8 @@ sub start_dump
 }
 
 # The rest of it, in a database of its own, where the conversion continues.
-sub restore_dump
+sub restore_dump ($dump, $name)
 {
-	my ($dump, $name) = @_;
 	my $text = do { local $/; <$dump> };
 
 	ok(close($dump), "$name: the dump is complete");
@@ -43,9 +42,8 @@ sub restore_dump
 	};
 }
 
-sub is_right
+sub is_right ($database, $name)
 {
-	my ($database, $name) = @_;
 	my $sum = $nrows * ($nrows + 1) / 2;
 
 	is($node->safe_psql($database, 'SELECT count(*), sum(t.id), sum(l.n), sum(t.up) FROM t JOIN l ON l.t = t.id'),
@@ -55,10 +53,8 @@ sub is_right
 }
 
 # Clients do not wait.
-sub clients_write
+sub clients_write ($name)
 {
-	my ($name) = @_;
-
 	is(sql_error($node, q{SET lock_timeout = '200ms'; UPDATE t SET v = v WHERE id = 7; UPDATE l SET n = n WHERE t = 7}), '', "$name: clients do not wait");
 	return;
 }

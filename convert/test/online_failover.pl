@@ -17,20 +17,16 @@ sql($primary, 'CREATE ROLE regress_reader');
 create_shop($primary, 'postgres', $norders);
 
 # What comes from a primary is replayed, and the standby was the only one.
-sub fail_over
+sub fail_over ($standby)
 {
-	my ($standby) = @_;
-
 	$primary->stop('immediate');
 	$standby->promote;
 	$primary = $standby;
 	return;
 }
 
-sub wait_until_asleep
+sub wait_until_asleep ($event)
 {
-	my ($event) = @_;
-
 	wait_until_true($primary, "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = '$event'",
 		"the conversion does not wait for $event");
 	return;

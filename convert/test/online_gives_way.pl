@@ -16,10 +16,8 @@ sql($node, q{
 	INSERT INTO orders (customer) SELECT id FROM customers});
 
 # Wait until sessions of an application wait for a lock of a kind.
-sub wait_for
+sub wait_for ($call, $application, $lock)
 {
-	my ($call, $application, $lock) = @_;
-
 	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = '$application' AND NOT granted AND $lock",
 		"$application does not wait for $lock, the conversion says $call->{err}");
 	return;

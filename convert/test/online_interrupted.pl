@@ -16,10 +16,8 @@ note "seed $seed";
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'restart_after_crash = on');
 
 # Everything in this database is done by its owner.
-sub own_database
+sub own_database ($name, $template)
 {
-	my ($name, $template) = @_;
-
 	sql($node, "CREATE DATABASE $name OWNER regress_owner TEMPLATE $template");
 	sql($node, "ALTER DATABASE $name SET role = regress_owner");
 	return;
@@ -42,9 +40,8 @@ my $before = describe_shop($node, 'shop');
 
 # The server takes a cancel that comes together with the end of lock_wait for the latter, after
 # which the call tries again.  On a busy machine that happens, so the cancel is repeated.
-sub cancel_call
+sub cancel_call ($pid)
 {
-	my ($pid) = @_;
 	my $call = "FROM pg_stat_activity WHERE pid = $pid AND state = 'active' AND query LIKE 'CALL%'";
 
 	foreach (1 .. 30)
@@ -92,9 +89,8 @@ my $state = q{SELECT format('%s, %s, %s, %s locks', current_user, current_settin
 	(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype IN ('advisory', 'relation') AND relation IS DISTINCT FROM 'pg_locks'::regclass))};
 
 # A session that does something and stays.
-sub start_session
+sub start_session ($statements)
 {
-	my ($statements) = @_;
 	my $session = $node->background_psql('shop', on_error_stop => 0);
 
 	$session->query_safe($_) foreach split /; /, $statements;
@@ -102,9 +98,8 @@ sub start_session
 }
 
 # Interrupt a call at a point.
-sub interrupt
+sub interrupt ($point, $way)
 {
-	my ($point, $way) = @_;
 	my $name = "$point->{name}, $way->[0]";
 	my $session = start_session($point->{session});
 
@@ -129,10 +124,8 @@ sub interrupt
 }
 
 # Undo, in a copy of the database.
-sub undo_copy
+sub undo_copy ($name)
 {
-	my ($name) = @_;
-
 	own_database('copy', 'shop');
 	unlike(sql_error($node, "SELECT snowflake_convert_undo('orders')", dbname => 'copy'), qr/ERROR/, "$name: undo");
 	is(describe_shop($node, 'copy'), $before, "$name: after undo, all is as before");

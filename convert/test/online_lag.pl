@@ -7,10 +7,8 @@ use SnowflakeTest;
 my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  Standby or subscriber (\w+) is [\d:.]+ behind\./;
 
 # Have a table t of 500 rows, of which none are copied, again.
-sub create_table
+sub create_table ($node)
 {
-	my ($node) = @_;
-
 	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t;
@@ -21,10 +19,8 @@ sub create_table
 }
 
 # Wait until something that receives WAL is behind.
-sub wait_for_lag
+sub wait_for_lag ($node, $name, $lag)
 {
-	my ($node, $name, $lag) = @_;
-
 	wait_until_true($node, "SELECT $lag > interval '1 s' FROM pg_stat_replication WHERE application_name = '$name'",
 		"$name is not behind");
 	return;

@@ -14,10 +14,8 @@ my $call = q{CALL snowflake_convert_online('shop.t')};
 # A session with the table open, and a call that has found the statements of the swap
 # and waits for that.  It waits for lock_wait, and after that until no transaction is much
 # older, so another session takes over before that; the table is always open.
-sub between
+sub between ($lock)
 {
-	my ($lock) = @_;
-
 	run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
 	my ($session, $next) = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
 	$_->query_safe($shop) foreach $session, $next;

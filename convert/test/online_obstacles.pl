@@ -218,10 +218,8 @@ is(sql($node, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid
 # For each statement, create a function with a text like this, of its number and the statement.
 # The plan names those that are an obstacle (1), or, if there is no obstacle, those of which it
 # gives notice.
-sub are_obstacles
+sub are_obstacles ($create, $obstacle, $notice, @cases)
 {
-	my ($create, $obstacle, $notice, @cases) = @_;
-
 	foreach my $is_one (1, 0)
 	{
 		my @numbers = grep { ($cases[$_][1] eq '1' ? 1 : 0) == $is_one } 0 .. $#cases;

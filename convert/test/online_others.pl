@@ -90,36 +90,30 @@ my @phases = (
 my $monitor = $node->background_psql('postgres');
 
 # Does a session of the database wait for a lock, of one kind or any?
-sub waits
+sub waits ($database, $application, $event = undef)
 {
-	my ($database, $application, $event) = @_;
 	my $kind = defined $event ? "AND wait_event = '$event'" : '';
 
 	return $monitor->query_safe(
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = '$database' AND application_name = '$application' AND wait_event_type = 'Lock' $kind") > 0;
 }
 
-sub sleeps
+sub sleeps ($database)
 {
-	my ($database) = @_;
-
 	return $monitor->query_safe(
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = '$database' AND wait_event = 'PgSleep'") > 0;
 }
 
-sub end_sessions
+sub end_sessions ($database, $application)
 {
-	my ($database, $application) = @_;
-
 	$monitor->query_safe(
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '$database' AND application_name = '$application'");
 	return;
 }
 
 # Wait until something is so; what is pumped meanwhile may say why it is not.
-sub wait_for
+sub wait_for ($what, $is_so, @sessions)
 {
-	my ($what, $is_so, @sessions) = @_;
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 
 	until ($is_so->())
@@ -131,9 +125,8 @@ sub wait_for
 	return;
 }
 
-sub start_session
+sub start_session ($database, $application, @statements)
 {
-	my ($database, $application, @statements) = @_;
 	my %session = (err => '', out => '');
 
 	$session{run} = IPC::Run::start(
@@ -148,19 +141,15 @@ sub start_session
 	return \%session;
 }
 
-sub has_ended
+sub has_ended ($session)
 {
-	my ($session) = @_;
-
 	$session->{run}->pump_nb if $session->{run}->pumpable;
 	return !$session->{run}->pumpable;
 }
 
 # What is left to do, and the rows.
-sub describe
+sub describe ($database)
 {
-	my ($database) = @_;
-
 	return $node->safe_psql($database, q{
 		SELECT 'integer', attrelid::regclass FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 		WHERE atttypid = 'integer'::regtype AND c.relkind IN ('r', 'p')
@@ -174,9 +163,8 @@ sub describe
 }
 
 # The state of a case: the database, what holds the phase, the call, the others.
-sub start_case
+sub start_case ($number, $phase, $other)
 {
-	my ($number, $phase, $other) = @_;
 	my ($name, undef, $hold, $is_held) = @$phase;
 	my ($what, @statements) = @$other;
 	my %case = (label => "$what, phase $name", database => "others_$number");
@@ -207,9 +195,8 @@ sub start_case
 }
 
 # Release what holds the case when the others, or the conversion, have got so far.
-sub release_case
+sub release_case ($case, $phase, $other)
 {
-	my ($case, $phase, $other) = @_;
 	my $database = $case->{database};
 	my $call = $case->{call};
 
@@ -228,9 +215,8 @@ sub release_case
 	return;
 }
 
-sub check_case
+sub check_case ($case)
 {
-	my ($case) = @_;
 	my ($label, $database) = @$case{ 'label', 'database' };
 	my $other = $case->{other};
 

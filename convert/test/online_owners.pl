@@ -23,10 +23,8 @@ my $is_super = q{SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_mallory'
 
 # Have mallory create something while the backfill waits for a locked row.  Returns the
 # session of the conversion, when it has ended.
-sub convert_with
+sub convert_with ($statements)
 {
-	my ($statements) = @_;
-
 	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t, secret CASCADE;

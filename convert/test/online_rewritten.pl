@@ -11,10 +11,8 @@ sql($node, q{
 
 # A table with 15 rows a page, whose first 20 pages are empty, so that a row that is moved
 # is moved to a page before it.  They are too few for a batch that then has all the others.
-sub begin_backfill
+sub begin_backfill ($share)
 {
-	my ($share) = @_;
-
 	sql($node, q{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t;
@@ -28,10 +26,8 @@ sub begin_backfill
 	return $call;
 }
 
-sub finish_backfill
+sub finish_backfill ($call, $name, $rows)
 {
-	my ($call, $name, $rows) = @_;
-
 	unlike(finish_converting($call), qr/ERROR/, "$name: the conversion completes") or diag($call->{err});
 	is(sql($node, 'SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <> v), pg_typeof(max(id)) FROM t'),
 		"$rows|$rows|0|bigint", "$name: no row is missing or wrong");

@@ -9,10 +9,8 @@ my $subscriber = new_server('subscriber', 'fsync = off', 'wal_level = logical', 
 my $connstr = $publisher->connstr . ' dbname=postgres';
 
 # Have both servers begin with these tables, and replicate them.
-sub replicate
+sub replicate ($tables, $publication, $options)
 {
-	my ($tables, $publication, $options) = @_;
-
 	foreach my $node ($subscriber, $publisher)
 	{
 		sql($node, 'SET client_min_messages = warning; DROP SUBSCRIPTION IF EXISTS s') if $node == $subscriber;
@@ -27,10 +25,8 @@ sub replicate
 
 # Set an option of the subscription, with its worker ended before: one that restarts by
 # itself may find its origin still in use, and says ERROR.
-sub set_option
+sub set_option ($option)
 {
-	my ($option) = @_;
-
 	sql($subscriber, 'ALTER SUBSCRIPTION s DISABLE');
 	wait_until_true($subscriber, q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type ~ '^logical replication.*worker$'},
 			'the worker of the subscription does not end');
@@ -59,9 +55,8 @@ DELETE FROM b WHERE a = :new AND random() < 0.3;
 }
 
 # Convert on a server while changes stream to the other.
-sub convert_while_streaming
+sub convert_while_streaming ($node, $name, $arguments)
 {
-	my ($node, $name, $arguments) = @_;
 	my $offset = -s $subscriber->logfile;
 	my $writers = start_writers();
 	my $rows = sql($node, 'SELECT count(*) FROM a');

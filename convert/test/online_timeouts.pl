@@ -13,9 +13,8 @@ sql($node, q{
 	INSERT INTO t (v) SELECT generate_series(1, 100)});
 
 # A session that has a lock until it ends.
-sub lock_table
+sub lock_table ($mode)
 {
-	my ($mode) = @_;
 	my $session = $node->background_psql('postgres');
 
 	$session->query_safe("BEGIN; LOCK TABLE t IN $mode MODE");

@@ -21,10 +21,8 @@ my $check = 'ALTER TABLE t ADD CONSTRAINT listed CHECK (shop.listed(ARRAY[id]));
 my $index = 'CREATE INDEX listed ON t (id) WHERE shop.listed(ARRAY[id]);';
 
 # Objects of a new table call the function.
-sub create_table
+sub create_table (@objects)
 {
-	my (@objects) = @_;
-
 	sql($node, qq{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS t CASCADE;
@@ -36,10 +34,8 @@ sub create_table
 }
 
 # What a call says, of which nothing is to stay.
-sub said
+sub said ($call)
 {
-	my ($call) = @_;
-
 	return run_in($node, 'postgres', $call =~ /online/ ? "CALL $call" : "BEGIN; SELECT $call; ROLLBACK");
 }
 
@@ -65,9 +61,8 @@ foreach my $object ($view, $check, $index)
 }
 
 # In which ways a role may create one, and which statement, or membership, is right then
-sub allow
+sub allow ($what, $allow, $cure, $statement)
 {
-	my ($what, $allow, $cure, $statement) = @_;
 	my $call = q{snowflake_convert('t', dry_run => true)};
 
 	sql($node, $allow);

@@ -11,9 +11,8 @@ sql($node, q{
 	CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partkey text);
 	CREATE TABLE pg_catalog.pg_dist_local_group (groupid int)});
 
-sub generate
+sub generate (@arguments)
 {
-	my (@arguments) = @_;
 	my ($out, $err);
 
 	my $ok = IPC::Run::run(
@@ -48,10 +47,8 @@ cmp_ok($explained, '>=', scalar(@queries), 'each has a plan');
 #
 my $folder = PostgreSQL::Test::Utils::tempdir();
 
-sub generate_from
+sub generate_from ($text, @arguments)
 {
-	my ($text, @arguments) = @_;
-
 	unlink "$folder/some.sql";
 	append_to_file("$folder/some.sql", $text);
 	return generate(@arguments, [ "$folder/some.sql", 'set=other', "$folder/other.sql" ]);

@@ -16,9 +16,8 @@ my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'jit = off');
 
 # Statements, each by itself, errors or not; returns what they print, and say.
-sub run_sql
+sub run_sql ($database, @statements)
 {
-	my ($database, @statements) = @_;
 	my ($out, $err) = ('', '');
 
 	IPC::Run::run([ 'psql', '-XAtq', '-v', 'VERBOSITY=default', '-v', 'SHOW_CONTEXT=never', '-d', $node->connstr($database) ],
@@ -40,10 +39,8 @@ sql($node, 'CREATE ROLE regress_reader');
 $node->safe_psql('base', SnowflakeTest::RandomSchema::tools());
 
 # The error of a conversion: its lines in their order, without where they stand.
-sub error_of
+sub error_of ($said)
 {
-	my ($said) = @_;
-
 	return '' if $said !~ /^ERROR:  (.*?)(?=^(?:HINT|NOTICE|WARNING):|\z)/ms;
 	return join("\n", sort split /\n/, $1 =~ s/^(?:DETAIL:  )//gmr);
 }
@@ -51,9 +48,8 @@ sub error_of
 # The lines of a description that are different, but for what a conversion changes: of
 # the keys that got a generator, the default and the sequence.  Of a sequence that stays,
 # that is its position.
-sub differences
+sub differences ($before, $after, $online)
 {
-	my ($before, $after, $online) = @_;
 	my %keys = map { $_ => 1 } $after =~ /^column (\S.*?) \| .*default=snowflake_nextval/gm;
 
 	if ($attached)
@@ -83,9 +79,8 @@ sub differences
 }
 
 # What worked before works afterwards.
-sub broken
+sub broken ($before, $after)
 {
-	my ($before, $after) = @_;
 	my %before = $before =~ /^(\S+ .*?): (.*)$/gm;
 	my %after = $after =~ /^(\S+ .*?): (.*)$/gm;
 
@@ -100,9 +95,8 @@ my $end = time + $seconds;
 
 # Convert what was made in a database, for which a dry run promised an error, or none;
 # returns what is wrong.
-sub try_conversion
+sub try_conversion ($database, $convert, $promised, $statements = undef, $before = undef, $online = undef)
 {
-	my ($database, $convert, $promised, $statements, $before, $online) = @_;
 	my ($out, $said) = run_sql($database, $convert);
 	my $error = error_of($said);
 	my $after = run_query($database, $describe);

@@ -12,10 +12,8 @@ sql($node, q{
 
 # Have one transaction lock a table, wait until a conversion waits for it,
 # and commit the transaction.  Returns the session of the conversion.
-sub convert_behind
+sub convert_behind ($change, $convert)
 {
-	my ($change, $convert) = @_;
-
 	# A prepared transaction holds its locks without a session.
 	sql($node, "BEGIN; $change; PREPARE TRANSACTION 'change'");
 	my ($session) = start_queries($node, $convert);

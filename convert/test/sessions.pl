@@ -17,10 +17,8 @@ sql($node, q{
 	GRANT CREATE, USAGE ON SCHEMA public TO regress_shop;
 	GRANT INSERT ON log TO regress_shop});
 
-sub create_table
+sub create_table ($table)
 {
-	my ($table) = @_;
-
 	sql($node, qq{
 		CREATE TABLE $table (id serial PRIMARY KEY, v int);
 		INSERT INTO $table (v) SELECT generate_series(1, 3);
@@ -30,9 +28,8 @@ sub create_table
 # Update a row, have another session convert the table, and update it again; and once
 # more after another session has run the statement that the NOTICE names.  Returns
 # the errors, and all output.
-sub update_convert_update
+sub update_convert_update ($table, $role)
 {
-	my ($table, $role) = @_;
 	my ($out, $err);
 	my $connstr = $node->connstr('postgres');
 

@@ -21,9 +21,8 @@ sql($node, q{
 	INSERT INTO shop.t SELECT generate_series(1, 10)});
 
 # What the functions return and report with some settings.
-sub look
+sub look ($settings)
 {
-	my ($settings) = @_;
 	my ($stdout, $stderr);
 
 	$node->psql(

@@ -16,12 +16,7 @@ $node->append_conf(
 # The clock: so many seconds after the midnight that comes next.
 my $midnight = $day * int(time / $day + 2);
 
-sub set_time
-{
-	my ($after) = @_;
-	set_clock($node, $midnight + $after - time);
-	return;
-}
+sub set_time ($after) { set_clock($node, $midnight + $after - time); return; }
 
 set_time(-600);
 start_with_clock($node);
@@ -47,9 +42,8 @@ append_to_file($rollback,
 
 # Clients that draw so many numbers each, a thousand a second together unless the machine is
 # busy, or until they lose their connection.
-sub start_orders
+sub start_orders ($times, @options)
 {
-	my ($times, @options) = @_;
 	my %run = (err => '');
 	$run{run} = IPC::Run::start(
 		[
@@ -83,9 +77,8 @@ sub gmdate
 }
 
 # Wait until there are so many numbers, of a day if that is given.
-sub wait_for_numbers
+sub wait_for_numbers ($n, $of = undef)
 {
-	my ($n, $of) = @_;
 	my $where = defined $of ? "WHERE number / 1000000000 = $of" : '';
 
 	wait_until_true($node, "SELECT count(*) >= $n FROM orders $where", "there are not $n numbers");

@@ -60,9 +60,8 @@ my $twice = 0;
 my $greatest = 0;
 
 # Clients of servers draw tickets at the same time.
-sub draw
+sub draw ($name, @nodes)
 {
-	my ($name, @nodes) = @_;
 	my @clients;
 
 	(my $query = $draw) =~ s/;$/ FROM generate_series(1, 2000)/m;
@@ -77,10 +76,8 @@ sub draw
 }
 
 # Set a server's next ticket above a number, and look at it.
-sub set_above
+sub set_above ($node, $block, $number, $odd)
 {
-	my ($node, $block, $number, $odd) = @_;
-
 	$block =~ s/72157623227190423/$number/ or die 'the recipe has no number';
 	sql($node, $block);
 	my ($next, $is_odd) = split /\|/, sql($node, $look);

@@ -14,9 +14,8 @@ sql($node, q{
 my $begin = time;
 my $made = 0;
 
-sub one_life
+sub one_life ($life, $end)
 {
-	my ($life, $end) = @_;
 	set_clock($node, $begin - time);
 	my @sessions = start_queries($node,
 		("INSERT INTO o SELECT objectid(), $life, pg_backend_pid() FROM generate_series(1, $each)"

@@ -10,10 +10,7 @@ my $hiding = Page->claim('docs/public-ids.md', 'Hiding an ID');
 my $node = new_server('main', 'jit = off');
 
 # Run a query as the superuser, and return its result.
-sub query
-{
-	return sql($node, @_);
-}
+sub query { return sql($node, @_); }
 
 # Prefixes
 Page::run($node, $_) foreach $prefixes->rest('sql');

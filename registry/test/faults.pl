@@ -10,9 +10,8 @@ my $table =
   'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())';
 
 # None of the IDs of clients came twice, and each client had some.
-sub all_different
+sub all_different ($name, @clients)
 {
-	my ($name, @clients) = @_;
 	my @lists = finish_clients(@clients);
 	my $total = 0;
 	my $least = (sort { $a <=> $b } map { scalar @$_ } @lists)[0];
@@ -29,9 +28,8 @@ sub all_different
 	return;
 }
 
-sub worker_id
+sub worker_id ($node)
 {
-	my ($node) = @_;
 	return sql($node, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 }
 

@@ -14,9 +14,8 @@ my %seen;
 my %last;
 
 # IDs of a server; each is new to all servers, and increases on its own.
-sub take_ids
+sub take_ids ($name, $n)
 {
-	my ($name, $n) = @_;
 	my @ids = split /\n/,
 	  $servers{$name}->safe_psql('postgres',
 		"SELECT snowflake_nextval() FROM generate_series(1, $n)");
@@ -30,26 +29,22 @@ sub take_ids
 	return $good;
 }
 
-sub worker_id
+sub worker_id ($node)
 {
-	my ($node) = @_;
 	return $node->safe_psql('postgres',
 		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 }
 
 # In the registry, the worker ID that a server holds.
-sub held_by
+sub held_by ($name)
 {
-	my ($name) = @_;
 	return $registry->safe_psql('postgres',
 		"SELECT worker_id FROM snowflake_registry.workers WHERE server_name = '$name' AND state = 'held'");
 }
 
 # How long the calls of a server wait for a grant.
-sub set_timeout
+sub set_timeout ($node, $timeout)
 {
-	my ($node, $timeout) = @_;
-
 	$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '$timeout'");
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT current_setting('snowflake.grant_timeout') = '$timeout'")
@@ -58,18 +53,15 @@ sub set_timeout
 }
 
 # Wait until the worker of a server has got an error like this; its calls then fail at once.
-sub wait_for_error
+sub wait_for_error ($node, $error)
 {
-	my ($node, $error) = @_;
-
 	$node->poll_query_until('postgres', "SELECT registry_error ~ '$error' FROM snowflake_stat")
 	  or die "there is no error like $error";
 	return;
 }
 
-sub wait_for_log
+sub wait_for_log ($node, $pattern, $offset)
 {
-	my ($node, $pattern, $offset) = @_;
 	foreach my $i (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return 1 if slurp_file($node->logfile, $offset) =~ $pattern;
@@ -274,9 +266,8 @@ unlike(slurp_file($a->logfile), qr/It could not grant/,
 ok(take_ids('c', 1000), 'server c generates IDs');
 
 # Registries that cannot be used.  The error of a call says why.
-sub call_error
+sub call_error ($line)
 {
-	my ($line) = @_;
 	my $offset = -s $c->logfile;
 	$c->append_conf('postgresql.conf',
 		"$line\nsnowflake.grant_timeout = 0");

@@ -8,19 +8,15 @@ my $server = PostgreSQL::Test::Cluster->new('server');
 $server->init(allows_streaming => 1);
 my ($host, $port) = ($server->host, $server->port);
 
-sub set_registry
+sub set_registry ($conninfo)
 {
-	my ($conninfo) = @_;
-
 	$server->append_conf('postgresql.conf', setting('snowflake.registry', $conninfo));
 	return;
 }
 
 # Wait until an expression over snowflake_stat is true.
-sub wait_for_stat
+sub wait_for_stat ($expression)
 {
-	my ($expression) = @_;
-
 	return $server->poll_query_until('postgres',
 		"SELECT $expression FROM snowflake_stat");
 }

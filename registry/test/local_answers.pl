@@ -14,10 +14,8 @@ wait_until('a range sequence', sub { return $server->psql('postgres', "SELECT sn
 my $last = sql($server, "SELECT nextval('s')");
 
 # A function in place of one of the registry's: rows of random values, of which some are good.
-sub replace
+sub replace ($name, $arguments, $columns, $body)
 {
-	my ($name, $arguments, $columns, $body) = @_;
-
 	return qq{
 		ALTER EXTENSION snowflake_registry DROP FUNCTION snowflake_registry.$name;
 		DROP FUNCTION snowflake_registry.$name;

@@ -11,9 +11,8 @@ my %seen;
 
 # More numbers than a range has; returns how many were there before.  After an error, a server
 # asks again a second later.
-sub take
+sub take ($node)
 {
-	my ($node) = @_;
 	my $out;
 
 	wait_until('numbers', sub {
@@ -21,10 +20,8 @@ sub take
 	return scalar grep { $seen{$_}++ } split /\n/, $out;
 }
 
-sub resume
+sub resume ($skip)
 {
-	my ($skip) = @_;
-
 	return sql_error($restored, "SELECT FROM snowflake_registry.resume_ranges($skip)");
 }
 

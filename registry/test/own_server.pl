@@ -18,9 +18,8 @@ my $last = sql($own, 'SELECT snowflake_nextval()');
 
 # IDs for some seconds; returns how long the longest call took, by the server's clock, which does
 # not jump meanwhile.
-sub longest_call
+sub longest_call ($seconds)
 {
-	my ($seconds) = @_;
 	my ($start, $longest, $good) = (time, 0, 1);
 
 	while (time - $start < $seconds)
@@ -74,9 +73,8 @@ sql_fails($registry, q{SELECT snowflake_registry.alter(NULL, first_worker_id => 
 # It is set afterwards.
 my $get = q{SELECT worker_id FROM snowflake_registry.get_grant('twitter', DATACENTER, 5,
 	snowflake_registry.lower_bound(clock_timestamp(), 'twitter'), '{}', '00000000-0000-0000-0000-00000000000TOKEN', 'test')};
-sub get
+sub get ($datacenter, $token)
 {
-	my ($datacenter, $token) = @_;
 	my $query = $get =~ s/DATACENTER/$datacenter/r =~ s/TOKEN/$token/r;
 
 	return sql($registry, $query);

@@ -42,10 +42,8 @@ my @calls = (
 # A new database with a role that can create objects in it, and one that was
 # granted all functions of the registry that is there; its name and what is done
 # before the extension is created.
-sub registry_database
+sub registry_database ($name, $before)
 {
-	my ($name, $before) = @_;
-
 	sql($node, "CREATE DATABASE $name");
 	$node->safe_psql($name, qq{
 		GRANT CREATE ON DATABASE $name TO regress_app;
@@ -62,9 +60,8 @@ sub registry_database
 
 # Make all calls; returns those that failed.  None may have executed anything as a
 # superuser.
-sub make_calls
+sub make_calls ($name, $schema, $label)
 {
-	my ($name, $schema, $label) = @_;
 	my @failed;
 
 	foreach my $call (@calls)
@@ -85,10 +82,8 @@ sql($node, q{
 # Where it is refused
 #
 sql($node, 'CREATE DATABASE places; GRANT CREATE ON DATABASE places TO regress_app');
-sub refused
+sub refused ($before, $detail, $label)
 {
-	my ($before, $detail, $label) = @_;
-
 	$node->safe_psql('places', $before);
 	like(sql_error($node, 'CREATE EXTENSION snowflake_registry', dbname => 'places'),
 		qr/ERROR:  55000: cannot .*\n(?:.*\n)*?.*DETAIL:  $detail/, $label);
@@ -315,9 +310,8 @@ my $trap = qq{snowflake_registry.get_grant($signature) LANGUAGE plpgsql AS
 	'BEGIN PERFORM regress_app.grab(); worker_id := 77; until := 9223372036854775807; grant_time_ms := 600000; END'};
 
 # A server with a registry in a database, local or not, reports this error.
-sub calls_nothing
+sub calls_nothing ($name, $registry, $dbname, $error, $label)
 {
-	my ($name, $registry, $dbname, $error, $label) = @_;
 	my $server = new_server($name, "snowflake.scheme = 'twitter'", "snowflake.grant_timeout = '100 ms'");
 	my $host = $registry // $server;
 

@@ -12,9 +12,8 @@ my $archive = PostgreSQL::Test::Utils::tempdir;
 
 # The worker ID that a registry grants; waits for it, because the archiver may need
 # a moment.
-sub granted
+sub granted ($node)
 {
-	my ($node) = @_;
 	my $start = time;
 
 	while (time - $start < $PostgreSQL::Test::Utils::timeout_default)
@@ -28,19 +27,16 @@ sub granted
 	die 'no worker ID is granted';
 }
 
-sub timeline
+sub timeline ($node)
 {
-	my ($node) = @_;
-
 	return sql($node, 'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)') + 0;
 }
 
 # A primary that is a registry, and two standbys that have the same WAL.  Then the
 # primary is stopped.  If it archives, it switches its segment then, and would remove
 # the old one before a slow walsender has sent its end.
-sub orphans
+sub orphans ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	my $primary = PostgreSQL::Test::Cluster->new("${name}_a");
 	my @standbys = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 'b', 'c';
 
@@ -112,10 +108,8 @@ is(timeline($d), 3, 'its standby is promoted to timeline 3');
 
 # It confirms WAL of the new timeline, but when the registry is called, none is named
 # any more.  The checkpointer tells others of the change before it makes a checkpoint.
-sub name_standby
+sub name_standby ($node, $name)
 {
-	my ($node, $name) = @_;
-
 	reload_with($node, "synchronous_standby_names = '$name'");
 	wait_until_true($node, "SELECT current_setting('synchronous_standby_names') = '$name'",
 		'the configuration was not read again');

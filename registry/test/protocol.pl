@@ -12,18 +12,13 @@ my %schemes = (
 	late => { name => 'cosid', epoch_ms => 1577203200000 });
 
 # The first ID of the tick so many seconds from now.
-sub id_at
+sub id_at ($scheme, $seconds)
 {
-	my ($scheme, $seconds) = @_;
 	return (int((time + $seconds) * 1000) - $schemes{$scheme}{epoch_ms}) << 22;
 }
 
 # How many seconds an ID is ahead of the clock.
-sub ahead
-{
-	my ($scheme, $id) = @_;
-	return (($id >> 22) + $schemes{$scheme}{epoch_ms}) / 1000 - time;
-}
+sub ahead ($scheme, $id) { return (($id >> 22) + $schemes{$scheme}{epoch_ms}) / 1000 - time; }
 
 #
 # Servers.  Each has the tokens that the registry may have of it, and what it
@@ -35,9 +30,8 @@ my $ranges = 0;
 my $overlaps = 0;
 my $tokens = 0;
 
-sub new_servers
+sub new_servers ($scheme, $n, %params)
 {
-	my ($scheme, $n, %params) = @_;
 	return map {
 		{
 			scheme => $scheme,
@@ -49,21 +43,13 @@ sub new_servers
 	} 1 .. $n;
 }
 
-sub new_token
-{
-	return sprintf('00000000-0000-4000-8000-%012d', ++$tokens);
-}
+sub new_token { return sprintf('00000000-0000-4000-8000-%012d', ++$tokens); }
 
-sub token_array
-{
-	my ($server) = @_;
-	return sprintf q('{%s}'), join ',', @{ $server->{tokens} };
-}
+sub token_array ($server) { return sprintf q('{%s}'), join ',', @{ $server->{tokens} }; }
 
 # Note that a server may generate IDs from one on, up to another one.
-sub note_range
+sub note_range ($server, $from, $until)
 {
-	my ($server, $from, $until) = @_;
 	my $of_worker = $ledger{ $server->{scheme} }{ $server->{worker_id} } //= [];
 
 	$ranges++;
@@ -80,10 +66,8 @@ sub note_range
 }
 
 # The query by which a server asks for a worker ID.
-sub get_query
+sub get_query ($server)
 {
-	my ($server) = @_;
-
 	$server->{next_id} = id_at($server->{scheme}, $server->{clock});
 	$server->{token} = new_token();
 	return sprintf(
@@ -94,10 +78,8 @@ sub get_query
 }
 
 # Take its answer; returns the worker ID.
-sub take_answer
+sub take_answer ($server, $answer)
 {
-	my ($server, $answer) = @_;
-
 	($server->{worker_id}, $server->{until}) = $answer =~ /^(\d+)\|(\d+)$/m
 	  or return undef;
 	$server->{tokens} = [ $server->{token} ];
@@ -106,9 +88,8 @@ sub take_answer
 }
 
 # Ask for a worker ID; returns it, or undef and the error.
-sub get_grant
+sub get_grant ($node, $server, $database = undef)
 {
-	my ($node, $server, $database) = @_;
 	my ($out, $err);
 
 	$node->psql(
@@ -123,9 +104,8 @@ sub get_grant
 }
 
 # Have the grant extended; returns whether it was.
-sub extend_grant
+sub extend_grant ($node, $server)
 {
-	my ($node, $server) = @_;
 	my $token = new_token();
 	my $from = $server->{until};
 	my $until = sql($node, sprintf(
@@ -143,9 +123,8 @@ sub extend_grant
 }
 
 # What the registry has of a scheme.
-sub settings
+sub settings ($node, $scheme, $columns, $database = undef)
 {
-	my ($node, $scheme, $columns, $database) = @_;
 	return $node->safe_psql($database // 'postgres',
 		"SELECT $columns FROM snowflake_registry.registries WHERE scheme = (snowflake_registry.read_scheme('$schemes{$scheme}{name}')).canonical"
 	);
@@ -159,9 +138,8 @@ sub distinct
 
 # A standby of a registry, which does not get what is granted from now on, as
 # it does not receive WAL.
-sub standby_without
+sub standby_without ($primary, $name)
 {
-	my ($primary, $name) = @_;
 	my $standby = new_standby($primary, $name);
 
 	$primary->wait_for_catchup($standby);
@@ -173,18 +151,14 @@ sub standby_without
 
 # An administrator knows that no other standby is promoted to the same timeline.
 # (registry/test/promotion.pl has what the registry does without that.)
-sub confirm_promotion
+sub confirm_promotion ($node, @schemes)
 {
-	my ($node, @schemes) = @_;
-
 	sql($node, "SELECT snowflake_registry.confirm_promotion('$_')") foreach @schemes;
 	return;
 }
 
-sub promote
+sub promote ($node, @schemes)
 {
-	my ($node, @schemes) = @_;
-
 	$node->promote;
 	confirm_promotion($node, @schemes ? @schemes : ('leaf', 'pgedge'));
 	return;
@@ -328,9 +302,8 @@ cmp_ok(sql($fifth, "SELECT extract(epoch FROM '$detail' - now())"),
 	'>', 90 * 60, 'the error says when worker IDs are granted again');
 
 # The worker IDs of all slices have been granted now, with "short" times.
-sub wait_for_grant
+sub wait_for_grant ($node, $server, $database = undef)
 {
-	my ($node, $server, $database) = @_;
 	my $tries = 0;
 
 	until (defined get_grant($node, $server, $database))

@@ -32,17 +32,15 @@ sub wrong
 sub note_event { push @history, "-- $_[0]"; print STDERR "-- $_[0]\n" if $trace; return; }
 
 # Sessions: two of each server in each database, and one that takes numbers meanwhile
-sub session
+sub session ($server, $database, $number)
 {
-	my ($server, $database, $number) = @_;
 	return $session{"$server $database $number"} //= SnowflakeTest::Session->new($node{$server}, $database);
 }
 
 my %in_transaction;
 
-sub run
+sub run ($who, $sql)
 {
-	my ($who, $sql) = @_;
 	my ($said, $error) = session(@$who)->run($sql);
 
 	push @history, "@$who: " . ($sql =~ s/WITH x AS \((.*?)\), y AS .* GROUP BY g, i/$1/sr), $said ne '' ? '   ' . substr($said =~ s/(?<=\d)\n/,/gr, 0, 300) : ();
@@ -60,18 +58,16 @@ sub run
 	return ($said, $error);
 }
 
-sub finish
+sub finish ($who, $sql)
 {
-	my ($who, $sql) = @_;
 	$in_transaction{"@$who"} = 0;
 	$counts{rollbacks}++ if $sql =~ /ROLLBACK/;
 	return run($who, $sql);
 }
 
 # What the registry knows a range sequence by, or nothing
-sub name_of
+sub name_of ($who, $s)
 {
-	my ($who, $s) = @_;
 	my ($label) = session(@$who)->run("SELECT label FROM pg_seclabel WHERE objoid = to_regclass('$s')");
 
 	return $label =~ /^range\b.* name=(.*)/ ? "$group_of{ $who->[1] } $1" : undef;
@@ -79,9 +75,8 @@ sub name_of
 
 # Adds a block of numbers to those of a name, which are in order.  Returns whether it was not
 # in there.
-sub add_block
+sub add_block ($blocks, $first, $last)
 {
-	my ($blocks, $first, $last) = @_;
 	my ($low, $high) = (0, scalar @$blocks);
 	my $is_new = 1;
 
@@ -101,10 +96,8 @@ sub add_block
 }
 
 # What one group has, another one has, too.
-sub add_taken
+sub add_taken ($from, $to)
 {
-	my ($from, $to) = @_;
-
 	foreach my $name (grep { /^\Q$from\E / } keys %taken)
 	{
 		add_block($taken{ $name =~ s/^\S+/$to/r } //= [], @$_) foreach @{ $taken{$name} };
@@ -114,19 +107,15 @@ sub add_taken
 
 # The query that makes blocks of the numbers that another one returns as v; of an INCREMENT,
 # those up to the next number are the caller's, too.
-sub blocks_of
+sub blocks_of ($s, $query)
 {
-	my ($s, $query) = @_;
-
 	return "WITH x AS ($query), y AS (SELECT v, i, v - i * row_number() OVER (ORDER BY v) AS g
 		FROM x, (SELECT seqincrement AS i FROM pg_sequence WHERE seqrelid = $s) q)
 		SELECT format('%s..%s %s', min(v), max(v) + i - 1, count(*)) FROM y GROUP BY g, i";
 }
 
-sub check_numbers
+sub check_numbers ($name, $said)
 {
-	my ($name, $said) = @_;
-
 	while ($said =~ /^(\d+)\.\.(\d+) (\d+)$/mg)
 	{
 		$counts{numbers} += $3;
@@ -138,9 +127,8 @@ sub check_numbers
 sub sequence { return one("public.s$round\_1", "public.s$round\_2", "public.t$round\_id_seq", "public.u$round\_id_seq"); }
 sub many { return one(1, 3, 30, 30, 150, 150, 3000, 100_000, 1_000_000); }
 
-sub take
+sub take ($who)
 {
-	my ($who) = @_;
 	my $s = sequence();
 	my $name = name_of($who, $s) // return;
 	my $n = many();
@@ -158,9 +146,8 @@ sub take
 
 # Numbers that are taken while others do something: their name is that of the sequence which
 # the transaction has locked.
-sub begin_take
+sub begin_take ($who)
 {
-	my ($who) = @_;
 	my $s = sequence();
 	my $n = many();
 
@@ -175,9 +162,8 @@ sub begin_take
 	return;
 }
 
-sub end_take
+sub end_take ($who)
 {
-	my ($who) = @_;
 	my $group = delete $taking{$who} // return;
 	my ($said, $error) = $session{$who}->receive;
 
@@ -230,21 +216,18 @@ sub statement
 }
 
 # Numbers that are not returned here can be returned nowhere else, so they need not be seen.
-sub change { my ($who) = @_; run($who, statement()); return; }
+sub change ($who) { run($who, statement()); return; }
 
 # One after which a sequence is still the same, of the same kind
-sub change_same
+sub change_same ($who)
 {
-	my ($who) = @_;
-
 	run($who, (grep { !/kind|LABEL|CREATE|IDENTITY; / } map { statement() } 1 .. 20)[0] // 'SELECT 1');
 	return;
 }
 
 # What triggers and defaults do in the middle
-sub in_the_middle
+sub in_the_middle ($who)
 {
-	my ($who) = @_;
 	my @todo = grep { !/in_default|DELETE/ } map { statement() } 1 .. one(1, 2);
 
 	return if !@todo;
@@ -254,9 +237,8 @@ sub in_the_middle
 	return;
 }
 
-sub set_position
+sub set_position ($who)
 {
-	my ($who) = @_;
 	my $s = sequence();
 	my $name = name_of($who, $s) // return;
 	my $greatest = @{ $taken{$name} // [] } ? $taken{$name}[-1][1] : 0;
@@ -265,10 +247,8 @@ sub set_position
 	return;
 }
 
-sub transaction
+sub transaction ($who)
 {
-	my ($who) = @_;
-
 	if (!$in_transaction{"@$who"})
 	{
 		run($who, 'BEGIN');
@@ -289,11 +269,10 @@ sub transaction
 	return;
 }
 
-sub savepoint { my ($who) = @_; run($who, one('SAVEPOINT x', 'SAVEPOINT x; SELECT 1', 'SAVEPOINT x; ' . statement() . '; ROLLBACK TO x')); return; }
+sub savepoint ($who) { run($who, one('SAVEPOINT x', 'SAVEPOINT x; SELECT 1', 'SAVEPOINT x; ' . statement() . '; ROLLBACK TO x')); return; }
 
-sub forget_sessions
+sub forget_sessions ($server)
 {
-	my ($server) = @_;
 	my @of_server = grep { /^$server / } keys %session;
 
 	$_->close foreach map { delete $session{$_} } @of_server;
@@ -302,9 +281,8 @@ sub forget_sessions
 }
 
 # Kills the server or one of its processes, or stops it.
-sub crash_server
+sub crash_server ($server)
 {
-	my ($server) = @_;
 	my $node = $node{$server};
 	my $how = one('postmaster', 'postmaster', 'process', 'immediate', 'fast');
 
@@ -342,9 +320,8 @@ sub crash_registry
 
 # A copy of a database continues above the numbers of that, and so does one that gets another
 # name.  d1 has a subscription.
-sub copy
+sub copy ($who)
 {
-	my ($who) = @_;
 	my $server = $who->[0];
 	my $copy = "copy_$round";
 

@@ -24,9 +24,8 @@ my (@history, @wrong);
 
 sub maybe { return rand() < $_[0] ? $_[1] : ''; }
 
-sub query
+sub query ($sql)
 {
-	my ($sql) = @_;
 	my ($said, $error) = $admin->run($sql);
 
 	die "$sql: $error" if $error ne '';
@@ -65,9 +64,8 @@ sub labels
 sub kinds { return one(qw('snowflake' 'snowflake' 'snowflake' 'local' 'local' 'local' 'range' 'range' 'RANGE' '' NULL)); }
 
 # What roles try.
-sub attack
+sub attack ($role)
 {
-	my ($role) = @_;
 	my @owned = split /\n/, query("SELECT oid::regclass FROM pg_class WHERE relkind = 'S' AND relnamespace = 'app'::regnamespace AND relowner = '$role'::regrole");
 	my $s = one(@sequences, @owned, @owned, @owned);
 	my $own = one('own', "own_$role", 'pg_temp.q', 's1');
@@ -103,9 +101,8 @@ sub change
 }
 
 # What may change by a statement of a role, by its rights before.
-sub may
+sub may ($role)
 {
-	my ($role) = @_;
 	my %may = map { /^(\d+) (.) (.)$/ ? ($1 => { alter => $2 eq 't', take => $3 eq 't' }) : () }
 	  split /\n/, query("SELECT c.oid, pg_has_role('$role', relowner, 'USAGE'), has_sequence_privilege('$role', c.oid, 'USAGE, UPDATE') FROM pg_class c WHERE relkind = 'S'" =~ s/SELECT (.*?) FROM/SELECT concat_ws(' ', $1) FROM/r);
 
@@ -115,9 +112,8 @@ sub may
 sub by_oid { return { map { /^(\d+)\|(.*)/s ? ($1 => $2) : () } split /\n(?=\d+\|)/, $_[0] }; }
 
 # A statement of a role.
-sub try
+sub try ($role)
 {
-	my ($role) = @_;
 	my $sql = attack($role);
 	my $newest = query('SELECT max(oid) FROM pg_class') + 100000;
 	my $may = may($role);

@@ -40,10 +40,8 @@ sub wrong
 }
 
 # Executes a statement here; returns its result and error.
-sub run_here
+sub run_here ($who, $sql)
 {
-	my ($who, $sql) = @_;
-
 	push @history, "$who: $sql";
 	print STDERR "$who: $sql\n" if $trace;
 	$counts{statements}++;
@@ -59,9 +57,8 @@ sub run_here
 	return ($said, $error);
 }
 
-sub run_plain
+sub run_plain ($who, $sql)
 {
-	my ($who, $sql) = @_;
 	my ($said, $error) = $plain{$who}->run($sql);
 
 	print STDERR "   plain: $sql\n      $said\n" if $trace;
@@ -71,9 +68,8 @@ sub run_plain
 sub comparable { return $_[0] =~ s/(?<=OID )\d+|(?<=oid )\d+//gr; }
 
 # What the kind of a sequence is now, for a session.
-sub kind_of
+sub kind_of ($who, $s)
 {
-	my ($who, $s) = @_;
 	my ($said) = $here{$who}->run("SELECT label FROM pg_seclabel WHERE objoid = '$s'::regclass");
 
 	$name_of{$s} = $1 if $said =~ / name=(.*)/;
@@ -81,10 +77,8 @@ sub kind_of
 }
 
 # The values that calls of nextval() of a sequence returned.
-sub check_values
+sub check_values ($s, $kind, @values)
 {
-	my ($s, $kind, @values) = @_;
-
 	foreach my $value (@values)
 	{
 		if ($value !~ /^-?\d+$/)
@@ -113,10 +107,8 @@ sub check_values
 # A statement in a transaction has failed.
 my (%in_transaction, %savepoints);
 
-sub end_transaction
+sub end_transaction ($who, $sql)
 {
-	my ($who, $sql) = @_;
-
 	run_here($who, $sql);
 	run_plain($who, $sql);
 	$counts{rollbacks}++ if $sql =~ /ROLLBACK/;
@@ -132,10 +124,8 @@ sub end_transaction
 	return;
 }
 
-sub after_error
+sub after_error ($who)
 {
-	my ($who) = @_;
-
 	return if !$in_transaction{$who};
 	if ($savepoints{$who} && rand() < 0.7) { end_transaction($who, 'ROLLBACK TO x'); }
 	else { end_transaction($who, 'ROLLBACK'); }
@@ -143,9 +133,8 @@ sub after_error
 }
 
 # Calls of nextval() in all ways.
-sub nextval_of
+sub nextval_of ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $kind = kind_of($who, $s);
 	my $n = $1 if $s =~ /(\d)$/;
 	my $marker = int rand 1e9;
@@ -179,10 +168,8 @@ sub nextval_of
 
 # What currval() and lastval() return afterwards.  If there was an error, calls before it may
 # have had values.
-sub after_values
+sub after_values ($who, $s, $said, $error)
 {
-	my ($who, $s, $said, $error) = @_;
-
 	$counts{local}++;
 	$current{$who}{$s} = $error ne '' ? '?' : (split /\n/, $said)[-1];
 	$last{$who} = $error ne '' ? '?' : $s;
@@ -191,9 +178,8 @@ sub after_values
 }
 
 # It is not known where a local sequence is: set it.
-sub resync
+sub resync ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $value = 1 + int rand 50;
 	my ($said, $error) = run_here($who, "ALTER SEQUENCE $s RESTART WITH $value");
 	my (undef, $plain_error) = run_plain($who, "ALTER SEQUENCE $s RESTART WITH $value");
@@ -209,9 +195,8 @@ sub resync
 	return;
 }
 
-sub currval_of
+sub currval_of ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $expected = $current{$who}{$s};
 	return if ($expected // '') eq '?';
 	my ($said, $error) = run_here($who, one("SELECT currval('$s')", "EXECUTE c" . substr($s, -1)));
@@ -223,9 +208,8 @@ sub currval_of
 	return;
 }
 
-sub lastval_of
+sub lastval_of ($who, @)
 {
-	my ($who) = @_;
 	my $expected = defined $last{$who} ? $current{$who}{ $last{$who} } // '?' : undef;
 	my ($said, $error) = run_here($who, 'SELECT lastval()');
 
@@ -238,9 +222,8 @@ my @values = (
 	'NULL', 0, 1, -1, 2, 5, 7, 99, 100, 101, 32767, 32768, 2147483646, 2147483647, 2147483648,
 	'9223372036854775806', '9223372036854775807', '(-9223372036854775808)', '1400000000000000000');
 
-sub setval_of
+sub setval_of ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $kind = kind_of($who, $s);
 	my $value = one(@values, (map { 1 + int rand 1000 } 1 .. 10));
 	my $called = one('', '', '', 'true', 'true', 'false', 'NULL');
@@ -274,9 +257,8 @@ sub setval_of
 }
 
 # ALTER SEQUENCE in all forms: with one that is not local, RESTART changes nothing.
-sub alter
+sub alter ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $kind = kind_of($who, $s);
 	my @options = (
 		[ 'AS smallint', 'AS integer', 'AS bigint', 'AS bigint' ], [ 'INCREMENT 1', 'INCREMENT BY 2', 'INCREMENT 10', 'INCREMENT -1', 'INCREMENT 5000' ],
@@ -313,9 +295,8 @@ sub alter
 }
 
 # What does not change the position.
-sub alter_others
+sub alter_others ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $sql = one(
 		"ALTER SEQUENCE $s RENAME TO renamed; ALTER SEQUENCE renamed RENAME TO $s", "ALTER SEQUENCE $s OWNED BY " . one("t$round.id", 'NONE'),
 		"ALTER SEQUENCE $s SET SCHEMA other; ALTER SEQUENCE other.$s SET SCHEMA public", "ALTER SEQUENCE $s SET " . one('LOGGED', 'UNLOGGED'),
@@ -334,9 +315,8 @@ sub alter_others
 	return;
 }
 
-sub truncate_table
+sub truncate_table ($who, @)
 {
-	my ($who) = @_;
 	my $s = "s$round\_1";
 	my @of_table = map { (split /\./)[-1] } split /\n/, ($here{$who}->run("SELECT d.objid::regclass FROM pg_depend d WHERE d.refobjid = 't$round'::regclass AND deptype = 'a' AND classid = 'pg_class'::regclass AND d.objid::regclass::text LIKE 's%'"))[0];
 	my @local = grep { kind_of($who, $_) eq 'local' } @of_table;
@@ -347,9 +327,8 @@ sub truncate_table
 	return;
 }
 
-sub set_kind
+sub set_kind ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $before = kind_of($who, $s);
 	my $kind = one(qw(snowflake snowflake local local range));
 	my $sql =
@@ -386,10 +365,8 @@ sub set_kind
 	return;
 }
 
-sub begin
+sub begin ($who, @)
 {
-	my ($who) = @_;
-
 	return end_transaction($who, one('COMMIT', 'ROLLBACK', 'COMMIT', 'ROLLBACK AND CHAIN; ROLLBACK')) if $in_transaction{$who};
 	my $sql = one('BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'BEGIN ISOLATION LEVEL SERIALIZABLE');
 	run_here($who, $sql);
@@ -398,10 +375,8 @@ sub begin
 	return;
 }
 
-sub savepoint
+sub savepoint ($who, @)
 {
-	my ($who) = @_;
-
 	return if !$in_transaction{$who};
 	if ($savepoints{$who} && rand() < 0.6)
 	{
@@ -418,9 +393,8 @@ sub savepoint
 }
 
 # What is rolled back in the same statement has no effect.
-sub rolled_back
+sub rolled_back ($who, $s)
 {
-	my ($who, $s) = @_;
 	my $kind = kind_of($who, $s);
 	my (@here, @plain);
 
@@ -455,9 +429,8 @@ sub rolled_back
 	return;
 }
 
-sub discard
+sub discard ($who, @)
 {
-	my ($who) = @_;
 	my $sql = one('DISCARD SEQUENCES', 'DISCARD PLANS', 'DISCARD TEMP', 'SET plan_cache_mode = force_generic_plan', 'SET plan_cache_mode = force_custom_plan');
 
 	run_here($who, $sql);
@@ -466,10 +439,8 @@ sub discard
 	return;
 }
 
-sub position
+sub position ($who, $s)
 {
-	my ($who, $s) = @_;
-
 	return if !$synced{$s} || kind_of($who, $s) ne 'local';
 	my ($said) = run_here($who, "SELECT last_value, is_called FROM $s");
 	my ($plain) = run_plain($who, "SELECT last_value, is_called FROM $s");
@@ -477,10 +448,8 @@ sub position
 	return;
 }
 
-sub connect_both
+sub connect_both ($who)
 {
-	my ($who) = @_;
-
 	$here{$who} = SnowflakeTest::Session->new($node, 'here');
 	$plain{$who} = SnowflakeTest::Session->new($node, 'plain');
 	$current{$who} = {};
@@ -489,10 +458,8 @@ sub connect_both
 	return;
 }
 
-sub prepare_session
+sub prepare_session ($who)
 {
-	my ($who) = @_;
-
 	foreach my $session ($here{$who}, $plain{$who})
 	{
 		$session->run('DEALLOCATE ALL');

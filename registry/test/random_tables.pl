@@ -51,17 +51,11 @@ my ($kind, @history, @wrong, %warned);
 
 sub maybe { return rand() < $_[0] ? $_[1] : ''; }
 
-sub wrong
-{
-	push @wrong, "$_[0]\n-- seed $seed, $kind:\n" . join(";\n", @history) . ';';
-	return;
-}
+sub wrong { push @wrong, "$_[0]\n-- seed $seed, $kind:\n" . join(";\n", @history) . ';'; return; }
 
 # Without what the setting changes.
-sub normal
+sub normal ($text)
 {
-	my ($text) = @_;
-
 	# One for a column that is not bigint ends where that does.
 	$text =~ s/ (?:type=\w+|max=(?:32767|2147483647|9223372036854775807))(?= )//g if $text =~ /^sequence/;
 	$text =~ s/pg_temp_\d+/pg_temp/g;
@@ -89,10 +83,8 @@ sub identity
 	return 'GENERATED ' . one('ALWAYS', 'BY DEFAULT') . ' AS IDENTITY' . maybe(0.3, " ($options" . maybe(0.2, ' SEQUENCE NAME ' . one('sn1', 's1.sn2')) . ')');
 }
 
-sub constraints
+sub constraints ($type)
 {
-	my ($type) = @_;
-
 	return join ' ', grep { $_ } (
 		$type =~ /serial/ ? maybe(0.02, 'DEFAULT 1') : $type !~ /^(?:text|date|numeric|d\w)$/ && rand() < 0.2 ? identity() : maybe(0.25, 'DEFAULT ' . one(nextval(), nextval(), 'NULL')),
 		maybe(0.1, 'PRIMARY KEY'), maybe(0.1, 'NOT NULL'), maybe(0.02, 'NULL'), maybe(0.1, 'UNIQUE'), maybe(0.1, 'CHECK (true)'),
@@ -100,9 +92,8 @@ sub constraints
 		maybe(0.03, 'GENERATED ALWAYS AS (1) STORED'), maybe(0.03, 'STORAGE plain'));
 }
 
-sub column
+sub column ($name)
 {
-	my ($name) = @_;
 	my $type = one(@types);
 
 	return "$name $type" . maybe(0.01, '[]') . ' ' . constraints($type);
@@ -121,9 +112,8 @@ sub elements
 	return join ', ', @elements;
 }
 
-sub create_table
+sub create_table ($table = undef)
 {
-	my ($table) = @_;
 	my $name = $table // one(@tables);
 	my $head = 'CREATE ' . one('', '', '', '', 'UNLOGGED ', 'TEMP ', 'TEMPORARY ') . 'TABLE ' . maybe(0.2, 'IF NOT EXISTS ');
 
@@ -176,9 +166,8 @@ sub other_statement
 }
 
 # Other ways to execute the same.
-sub wrapped
+sub wrapped ($sql)
 {
-	my ($sql) = @_;
 	my $quoted = $sql =~ s/'/''/gr;
 
 	return $sql if rand() < 0.6;
@@ -190,10 +179,8 @@ sub statement { return wrapped(rand() < 0.4 ? create_table() : rand() < 0.6 ? al
 # What the page of the setting says, and what depends on the value of a key.
 my $documented = qr/violates foreign key constraint|no partition of relation|violates partition constraint|MAXVALUE of (?:range|snowflake) sequence|the registry refuses|integer out of range|smallint out of range|reached maximum value of sequence|value for domain \w+ violates|is not possible for a (?:snowflake|range) sequence|must not have CYCLE|RESTART value \(\d+\) cannot be greater than MAXVALUE/;
 
-sub both
+sub both ($sql)
 {
-	my ($sql) = @_;
-
 	$counts{statements}++;
 	push @history, $sql;
 	$_->run('SAVEPOINT x') foreach $here, $plain;
@@ -226,9 +213,8 @@ sub both
 	return 1;
 }
 
-sub compare
+sub compare ($when)
 {
-	my ($when) = @_;
 	my %lines;
 
 	foreach ([ $here, 1 ], [ $plain, -1 ])

@@ -18,13 +18,9 @@ my $answered = PostgreSQL::Test::Utils::tempdir() . '/answered';
 
 # Connects and sets up as a registry does, and then answers a call for ranges by this; a call
 # for anything else by nothing.
-sub answer_ranges
+sub answer_ranges ($answer)
 {
-	my ($answer) = @_;
-
-	return answer_call(sub {
-		my ($state) = @_;
-
+	return answer_call(sub ($state) {
 		return $answer->($state) if $state->{statement} =~ /get_ranges/;
 		return rows(1, [1]) if $state->{statement} =~ /floor_changes/;
 		return rows(1, [1]) if $state->{statement} =~ /report_ranges/;
@@ -33,9 +29,8 @@ sub answer_ranges
 }
 
 # The greatest number that was granted: this one from now on, unless it is less
-sub granted
+sub granted ($number)
 {
-	my ($number) = @_;
 	my $file = "$answered.granted";
 	my $before = -e $file ? slurp_file($file) : 0;
 
@@ -47,9 +42,8 @@ sub granted
 }
 
 # What a call asks, of the first of its sequences, or another one.
-sub asks
+sub asks ($state, $i = undef)
 {
-	my ($state, $i) = @_;
 	my @values = map { /^\{(.*)\}$/ ? scalar((split /,/, $1)[ $i // 0 ]) : $_ } @{ $state->{parameters} };
 
 	return { count => $values[9], floor => $values[11] eq 'NULL' ? undef : $values[11] };
@@ -59,9 +53,8 @@ sub asks
 sub sequences_asked { return scalar(split /,/, $_[0]{parameters}[9]); }
 
 # The row of a registry that has ranges, above all that it granted before
-sub good_row
+sub good_row ($state, $i = undef)
 {
-	my ($state, $i) = @_;
 	my $asks = asks($state, $i);
 	my $first = granted(0) + 1;
 
@@ -71,10 +64,8 @@ sub good_row
 }
 
 # A row with other values in some columns; those that are code get the good row.
-sub with_values
+sub with_values (%wrong)
 {
-	my (%wrong) = @_;
-
 	return answer_ranges(
 		sub {
 			my @row = good_row($_[0]);
@@ -162,9 +153,8 @@ $answers{'notices'} = answer_ranges(forever(notice(S => 'WARNING', V => 'WARNING
 my $random = 0;
 my $noise = sub { return join '', map { chr int rand 256 } 1 .. one(1, 10, 600); };
 
-sub random_ranges
+sub random_ranges ($state)
 {
-	my ($state) = @_;
 	my @wrong = (
 		undef, '', '-', '+', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807',
 		'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped', 'report', 'maximum', 'floor', 'busy', 'unknown', $noise->());
@@ -193,9 +183,7 @@ sub random_floors
 	return one((rows(3, @floors)) x 5, rows(2, [ 1, 2 ]), rows(4, [ 1, 2, 3, 4 ]), unfinished(3, @floors), substr(rows(3, @floors), 0, int rand 100), undef);
 }
 
-$answers{'random'} = sub {
-	my ($state) = @_;
-
+$answers{'random'} = sub ($state) {
 	return good_start() if $state->{stage} eq 'start';
 	return good_query() if $state->{stage} eq 'query';
 	srand($seed + $random++);

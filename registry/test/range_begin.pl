@@ -134,10 +134,8 @@ is(next_of('public.unheard'), '', 'the registry is not asked for the label of an
 #
 # A database that is copied, renamed, restored under another name, or put into another group
 #
-sub fill
+sub fill ($database)
 {
-	my ($database) = @_;
-
 	query($a, "CREATE DATABASE $database");
 	query($a, q{CREATE EXTENSION snowflake; CREATE TABLE t (id serial PRIMARY KEY, n int); CREATE TABLE other (id int);
 		SELECT snowflake_set_sequence_kind('t_id_seq', 'range'); INSERT INTO t (n) SELECT generate_series(1, 5000);
@@ -145,9 +143,8 @@ sub fill
 	return;
 }
 
-sub continues
+sub continues ($label, $database)
 {
-	my ($label, $database) = @_;
 	my $greatest = query($a, 'SELECT max(id) FROM other', $database);
 
 	foreach my $times ('', ', after a restart')

@@ -9,10 +9,8 @@ sql($registry, "SELECT snowflake_registry.add_database('postgres')");
 sub asked { return sql($registry, $_[0]); }
 
 # Sequences s1, s2 and so on of kind range.
-sub create_sequences
+sub create_sequences ($server, $n)
 {
-	my ($server, $n) = @_;
-
 	sql($server, join('', map { "CREATE SEQUENCE s$_ AS integer; SELECT snowflake_set_sequence_kind('s$_', 'range');" } 1 .. $n));
 	return;
 }
@@ -24,10 +22,8 @@ my $take = join(';', map { "SELECT count(nextval('s$_')) FROM generate_series(1,
 my $in_reserve = 'SELECT count(*) FROM snowflake_registry.held_ranges WHERE latest_last >= %d';
 my $calls = "SELECT calls FROM snowflake_registry.range_clients WHERE server_name = 'server'";
 
-sub has_reserves
+sub has_reserves ($last)
 {
-	my ($last) = @_;
-
 	$registry->poll_query_until('postgres', sprintf($in_reserve, $last), $n) or die 'no reserves';
 	return;
 }

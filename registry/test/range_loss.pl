@@ -21,9 +21,8 @@ foreach my $server (@servers{qw(a b away)})
 # Rows on servers in turn; returns how many of the numbers were there before, on any server.
 my %seen;
 
-sub insert_rows
+sub insert_rows ($count, @names)
 {
-	my ($count, @names) = @_;
 	my $twice = 0;
 
 	foreach my $name (@names)
@@ -47,10 +46,8 @@ sub wait_for_numbers
 }
 
 # Wait until so many servers have reported all that they were granted.
-sub wait_for_reports
+sub wait_for_reports ($count)
 {
-	my ($count) = @_;
-
 	wait_until_true($registry, qq{
 		SELECT count(DISTINCT c.directory) = $count
 		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation},

@@ -15,10 +15,8 @@ my ($a, $b) = map {
 sub asked { return sql($registry, $_[0]); }
 
 # A range sequence on both servers, each of which has a range of it.
-sub create_on_both
+sub create_on_both ($name)
 {
-	my ($name) = @_;
-
 	sql($_, "CREATE SEQUENCE $name AS integer; SELECT snowflake_set_sequence_kind('$name', 'range'); SELECT nextval('$name')")
 	  foreach $a, $b;
 	return;
@@ -196,10 +194,8 @@ foreach my $last ('ROLLBACK; ALTER SEQUENCE tried RENAME TO tried_again', 'ROLLB
 
 # A database gets the name of another one, which was renamed.
 sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
-sub create_named
+sub create_named ($name)
 {
-	my ($name) = @_;
-
 	sql($a, "CREATE DATABASE $name");
 	$a->safe_psql($name, q{
 		CREATE EXTENSION snowflake; CREATE SEQUENCE s;
@@ -232,9 +228,8 @@ $_->stop foreach $a, $b, $registry;
 done_testing();
 
 # The result of a query, or its error
-sub query
+sub query ($server, $sql)
 {
-	my ($server, $sql) = @_;
 	my ($status, $out, $err) = $server->psql('postgres', $sql);
 
 	return $status == 0 ? $out : $err;

@@ -1,8 +1,7 @@
 # A server with range sequences is started again: it holds numbers of all of them at once, as
 # many as it used in the time for which servers can do without the registry, and does so.
 
-use strict;
-use warnings;
+use v5.36;
 
 use FindBin;
 use List::Util qw(max);
@@ -45,9 +44,8 @@ sub catch_up
 	$count += $due;
 	return $due > 0 && sql_error($server, "SELECT nextval('busy') FROM generate_series(1, $due)");
 }
-sub use_numbers
+sub use_numbers ($seconds)
 {
-	my ($seconds) = @_;
 	my $failed = 0;
 
 	($first, $count) = (time, 0);
@@ -60,9 +58,8 @@ sub use_numbers
 }
 is(use_numbers(2 * $grant_time), 0, 'a sequence is used at a steady rate');
 
-sub starts_with_numbers
+sub starts_with_numbers ($how, $least)
 {
-	my ($how, $least) = @_;
 	my $calls = calls();
 	my $start = time;
 

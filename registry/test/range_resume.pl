@@ -16,9 +16,8 @@ sub note_numbers { return scalar grep { $seen{$_}++ } split /\n/, $_[0]; }
 
 # The same of numbers that a server gets, soon: a refusal of the registry is believed for a second,
 # and a sequence in use makes room for another one a second after it was used.
-sub take
+sub take ($node, $sql)
 {
-	my ($node, $sql) = @_;
 	my $out;
 
 	wait_until('numbers', sub { return $node->psql('postgres', $sql, stdout => \$out, on_error_stop => 1) == 0; });
@@ -28,10 +27,8 @@ sub take
 sub asked { return sql($registry, $_[0]); }
 sub resume { return sql_error($registry, "SELECT FROM snowflake_registry.resume_ranges($_[0])"); }
 
-sub wait_for_reports
+sub wait_for_reports ($names)
 {
-	my ($names) = @_;
-
 	$registry->poll_query_until('postgres', q{
 		SELECT string_agg(DISTINCT c.server_name, ',' ORDER BY c.server_name)
 		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation}, $names)
@@ -40,10 +37,8 @@ sub wait_for_reports
 }
 
 # Stop the registry: servers hear of it as soon as they need numbers.
-sub stop
+sub stop ($sql)
 {
-	my ($sql) = @_;
-
 	asked("SELECT snowflake_registry.stop_ranges('a test')");
 	$_->psql('postgres', $sql) foreach $a, $b;
 	wait_for_reports('a,b');
@@ -51,10 +46,8 @@ sub stop
 }
 
 # Servers reach another node as the registry, at the port of the former one.
-sub replace_registry
+sub replace_registry ($node)
 {
-	my ($node) = @_;
-
 	$node->{_port} = $registry->port;
 	$node->append_conf('postgresql.conf', 'port = ' . $registry->port);
 	$registry->stop('immediate');
@@ -64,9 +57,8 @@ sub replace_registry
 }
 
 # Put a backup of it back, and stop the registry before a server reaches it, as users are told to.
-sub put_back
+sub put_back ($backup)
 {
-	my ($backup) = @_;
 	my $node = PostgreSQL::Test::Cluster->new("restored_$backup");
 
 	$node->init_from_backup($registry, $backup);
@@ -78,9 +70,8 @@ sub put_back
 }
 
 # A standby that has nothing of what follows.
-sub stopped_standby
+sub stopped_standby ($name)
 {
-	my ($name) = @_;
 	my $standby = new_standby($registry, $name);
 
 	$registry->wait_for_catchup($standby);

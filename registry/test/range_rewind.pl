@@ -18,9 +18,8 @@ my $second = new_standby($first, 'second', "snowflake.server_name = 'second'");
 # More numbers than a range has, of both sequences, on servers in turn
 my %seen;
 
-sub take
+sub take ($label, @nodes)
 {
-	my ($label, @nodes) = @_;
 	my $repeated = 0;
 
 	foreach my $node (@nodes)
@@ -31,10 +30,8 @@ sub take
 	return;
 }
 
-sub cut_off
+sub cut_off ($primary, $standby)
 {
-	my ($primary, $standby) = @_;
-
 	reload_with($standby, "primary_conninfo = ''");
 	wait_until_true($primary, 'SELECT count(*) = 0 FROM pg_stat_replication', 'not cut off');
 	return;

@@ -12,9 +12,8 @@ sql($registry, qq{
 my %servers = map { $_ => range_server($_) } qw(a b);
 my ($a, $b) = @servers{qw(a b)};
 
-sub range_server
+sub range_server ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
 		'restart_after_crash = on', 'max_prepared_transactions = 1', @conf);
 
@@ -25,10 +24,8 @@ sub range_server
 sub query { return sql($_[0], $_[1]); }
 
 # A table with a serial key of a type, whose sequence is of kind range, on both servers.
-sub create_table
+sub create_table ($name, $type)
 {
-	my ($name, $type) = @_;
-
 	query($_, qq{
 		CREATE TABLE $name (id $type PRIMARY KEY, x int);
 		SELECT snowflake_set_sequence_kind('${name}_id_seq', 'range')}) foreach $a, $b;
@@ -38,9 +35,8 @@ sub create_table
 # Numbers of a sequence; each is new to all servers.
 my %seen;
 
-sub take
+sub take ($node, $sequence, $n)
 {
-	my ($node, $sequence, $n) = @_;
 	my @numbers = split /\n/, query($node, "SELECT nextval('$sequence') FROM generate_series(1, $n)");
 	my $distinct = grep { !$seen{$sequence}{$_}++ } @numbers;
 
@@ -48,17 +44,14 @@ sub take
 	return @numbers;
 }
 
-sub rises
+sub rises ($label, @numbers)
 {
-	my ($label, @numbers) = @_;
-
 	is(scalar(grep { $numbers[$_] <= $numbers[ $_ - 1 ] } 1 .. $#numbers), 0, $label);
 	return;
 }
 
-sub registered
+sub registered ($name, $column)
 {
-	my ($name, $column) = @_;
 	return query($registry, "SELECT $column FROM snowflake_registry.sequences WHERE name = '$name'");
 }
 
@@ -408,9 +401,8 @@ query($a, 'DROP DATABASE nowhere');
 #
 # Starts
 #
-sub continues
+sub continues ($event)
 {
-	my ($event) = @_;
 	my ($before) = take($a, 't_id_seq', 1);
 
 	return sub { rises("numbers rise after $event", $before, take($a, 't_id_seq', 1)) };

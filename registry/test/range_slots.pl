@@ -13,9 +13,8 @@ my $server = new_server('server', registry_conf($registry), "snowflake.server_na
 sub calls { return sql($registry, 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }
 
 # What a role gets of its sequences, one statement each: how many of them have a number
-sub take
+sub take ($role, @sequences)
 {
-	my ($role, @sequences) = @_;
 	my (undef, $numbers) = $server->psql('postgres', "SET ROLE $role;" . join('', map { "SELECT nextval('$role.$_');" } @sequences), on_error_stop => 0);
 
 	return scalar split /\n/, $numbers;
@@ -71,9 +70,8 @@ sql($server, q{
 	SECURITY LABEL FOR snowflake ON SEQUENCE low IS 'range database=postgres name=public.low'});
 my %seen;
 my $twice = 0;
-sub alternate
+sub alternate ($n)
 {
-	my ($n) = @_;
 	my $out = sql($server, "SELECT nextval(s) FROM generate_series(1, $n), unnest('{high,low}'::regclass[]) s");
 
 	$twice += grep { $seen{$_}++ } split /\n/, $out;

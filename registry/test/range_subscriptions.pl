@@ -17,10 +17,8 @@ foreach my $node ($publisher, $subscriber)
 	sql($node, "CREATE SEQUENCE from_$_; CREATE SEQUENCE unused_$_") foreach @kinds;
 }
 
-sub set_kind
+sub set_kind ($node, $sequence, $kind)
 {
-	my ($node, $sequence, $kind) = @_;
-
 	sql($node, "SELECT snowflake_set_sequence_kind('$sequence', '$kind')") if $kind ne 'local';
 	return;
 }
@@ -37,9 +35,8 @@ my @ranges = ((map { ("from_$_", "unused_$_") } @kinds), 't_id_seq');
 # More numbers than a range has.  What is unused is known by its file alone after the restart.
 my %given;
 
-sub take
+sub take ($label, @sequences)
 {
-	my ($label, @sequences) = @_;
 	my $repeated = 0;
 
 	foreach my $sequence (@sequences)

@@ -9,9 +9,8 @@ my $registry = new_registry('registry', '1, 100, new => true', @walsenders, 'tra
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
 
 # A server with a sequence s of kind range
-sub new_range_server
+sub new_range_server ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	my $server = new_server($name, registry_conf($registry, "application_name=$name"), "snowflake.server_name = '$name'",
 		"snowflake.grant_timeout = '1 min'", @conf);
 
@@ -30,18 +29,15 @@ my $doubles = 0;
 my $falls = 0;
 
 # Take so many numbers.
-sub take
+sub take ($server, $count)
 {
-	my ($server, $count) = @_;
-
 	note_numbers($server, $server->safe_psql('postgres', "SELECT nextval('s') FROM generate_series(1, $count)"));
 	return;
 }
 
 # Note the numbers that a session received, one a line.
-sub note_numbers
+sub note_numbers ($server, $numbers)
 {
-	my ($server, $numbers) = @_;
 	my $name = $server->name;
 
 	foreach my $n (split /\n/, $numbers)
@@ -109,10 +105,8 @@ wait_until('servers have looked for floors, after a while', sub { ($begun, $time
 cmp_ok(asked_for_floors() - $times_asked, '<=', 6 + (time - $begun) / 10, 'servers look each second whether there are floors, but rarely ask for them');
 
 # The registry is down: what is held is used; then it is back.
-sub set_timeout
+sub set_timeout ($server, $value)
 {
-	my ($server, $value) = @_;
-
 	$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '$value'");
 	$server->reload;
 	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.grant_timeout') = '$value'") or die 'no reload';
@@ -239,9 +233,8 @@ $b->start;
 take($b, 50);
 
 # A shutdown in each state.
-sub stops_in_time
+sub stops_in_time ($server, $state)
 {
-	my ($server, $state) = @_;
 	my $start = time;
 
 	$server->stop('fast');
@@ -297,11 +290,8 @@ $_->stop foreach $local, $a, $b, $registry;
 done_testing();
 
 # Have commits of a server wait for a synchronous standby that there is not, or not.
-sub require_nobody
+sub require_nobody ($node, $names = 'nobody')
 {
-	my ($node, $names) = @_;
-
-	$names //= 'nobody';
 	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = '$names'") or die 'no reload';

@@ -14,16 +14,14 @@ my $uuids = 0;
 
 sub new_uuid { return sprintf('00000000-0000-4000-8000-%012d', ++$uuids); }
 
-sub new_client
+sub new_client ($name)
 {
-	my ($name) = @_;
 	return { name => $name, client => new_uuid(), unconfirmed => [], receipt => 0, granted => {} };
 }
 
 # The query of a call; names => [count, floor]
-sub query_of
+sub query_of ($server, %wanted)
 {
-	my ($server, %wanted) = @_;
 	my @names = sort keys %wanted;
 	my $array = sub { sprintf(q('{%s}'), join(',', @_)) };
 
@@ -40,9 +38,8 @@ sub query_of
 }
 
 # A report of all that it was granted
-sub report
+sub report ($node, $server)
 {
-	my ($node, $server) = @_;
 	my @names = sort keys %{ $server->{granted} };
 
 	return sql($node, sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
@@ -80,9 +77,8 @@ sub take
 }
 
 # Call as the role of servers, and take the answer; returns it.
-sub call
+sub call ($node, $server, %wanted)
 {
-	my ($node, $server, %wanted) = @_;
 	my $out = sql($node, query_of($server, %wanted), extra_params => [ '-U', 'regress_server' ]);
 
 	take($server, $out);
@@ -90,9 +86,8 @@ sub call
 }
 
 # The error that a call gets, whose token is that of an answer that may yet arrive.
-sub failed_call
+sub failed_call ($node, $server, %wanted)
 {
-	my ($node, $server, %wanted) = @_;
 	my $error = sql_error($node, query_of($server, %wanted));
 
 	push @{ $server->{unconfirmed} }, $server->{token};
@@ -102,9 +97,8 @@ sub failed_call
 sub next_of { return sql($_[0], "SELECT next FROM snowflake_registry.sequences WHERE name = '$_[1]'"); }
 
 # A standby that gets nothing anymore
-sub standby_without
+sub standby_without ($primary, $name)
 {
-	my ($primary, $name) = @_;
 	my $standby = new_standby($primary, $name, "synchronous_standby_names = ''");
 
 	$primary->wait_for_catchup($standby);

@@ -4,13 +4,7 @@
 
 use SnowflakeTest;
 
-sub crash
-{
-	my ($node) = @_;
-
-	crash_process($node, server_process($node, 'walwriter'));
-	return;
-}
+sub crash ($node) { crash_process($node, server_process($node, 'walwriter')); return; }
 
 my $worker_id = 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())';
 my $registry =

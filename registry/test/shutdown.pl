@@ -16,13 +16,7 @@ my $library =
 my $server = PostgreSQL::Test::Cluster->new('server');
 my $disk = $server->basedir . '/wal_disk';
 
-sub set_flush_ms
-{
-	my ($ms) = @_;
-
-	write_integers($disk, 0, 1000 * $ms);
-	return;
-}
+sub set_flush_ms ($ms) { write_integers($disk, 0, 1000 * $ms); return; }
 
 set_flush_ms(0);
 $server->init(allows_streaming => 1);

@@ -20,19 +20,16 @@ my $worker = server_process($server, 'snowflake grant');
 sub call { return call_registry($server, $worker, $proxy, @_); }
 
 # Wait for a state of the server, because the worker takes note of a call after its end.
-sub has_state
+sub has_state ($condition, $name)
 {
-	my ($condition, $name) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	becomes_true($server, "SELECT $condition FROM snowflake_stat", $name);
 	return;
 }
 
 # The worker calls, and the grant is extended.
-sub keeps_worker_id
+sub keeps_worker_id ($name)
 {
-	my ($name) = @_;
 	my $until = sql($server, 'SELECT granted_until FROM snowflake_stat');
 
 	call(1);

@@ -23,8 +23,7 @@
 # Lines of comment up to the first blank line explain the file.  Where a difference is
 # twice in a test, it is there twice.
 
-use strict;
-use warnings;
+use v5.36;
 
 use File::Temp;
 
@@ -34,19 +33,15 @@ my $here = "$version $configuration";
 my @configurations = qw(preloaded local distributed range snowflake);
 my $no_reason = '# No reason yet.';
 
-sub slurp
+sub slurp ($name)
 {
-	my ($name) = @_;
-
 	open(my $handle, '<:raw', $name) or die "$name: $!";
 	local $/;
 	return readline($handle) // '';
 }
 
-sub spew
+sub spew ($name, $text)
 {
-	my ($name, $text) = @_;
-
 	open(my $handle, '>:raw', $name) or die "$name: $!";
 	print $handle $text;
 	close $handle or die "$name: $!";
@@ -54,18 +49,16 @@ sub spew
 }
 
 # What identifies a difference of a test: its text, and how often it was there before.
-sub new_difference
+sub new_difference ($seen, $test, $text)
 {
-	my ($seen, $test, $text) = @_;
 	my $count = $seen->{"$test\n$text"}++;
 
 	return { test => $test, text => $text, key => "$test\n$text$count" };
 }
 
 # The versions and configurations of a test's line.
-sub read_places
+sub read_places ($text)
 {
-	my ($text) = @_;
 	my %places;
 
 	foreach my $group (split /; /, $text)
@@ -80,9 +73,8 @@ sub read_places
 	return %places;
 }
 
-sub write_places
+sub write_places ($places)
 {
-	my ($places) = @_;
 	my (%names, %versions);
 
 	push @{ $names{ s/ .*//r } }, s/.* //r foreach keys %$places;
@@ -145,9 +137,8 @@ sub read_file
 
 # What is the same stands together: reasons in their order, then tests, then places, most of
 # them first, so that what a test has twice where others have it once is second.
-sub write_file
+sub write_file ($explanation, @differences)
 {
-	my ($explanation, @differences) = @_;
 	my (%reasons, %tests);
 	my $text = $explanation;
 
@@ -206,9 +197,8 @@ sub read_log
 
 # The lines of an output, with one blank for several, because they depend on the widest value
 # of a column.  Those of isolation tests begin with one for the same reason.
-sub read_lines
+sub read_lines ($name)
 {
-	my ($name) = @_;
 	my $text = slurp($name) =~ s/-{2,}/--/gr =~ s/[ \t]+/ /gr =~ s/ $//mgr;
 
 	$text =~ s/^ //mg if $suite eq 'isolation';
@@ -216,18 +206,12 @@ sub read_lines
 }
 
 # A line without its numbers, but for how many rows there are.
-sub without_numbers
-{
-	my ($line) = @_;
-
-	return $line =~ /^\(\d+ rows?\)$/ ? $line : $line =~ s/\b\d+\b/#/gr;
-}
+sub without_numbers ($line) { return $line =~ /^\(\d+ rows?\)$/ ? $line : $line =~ s/\b\d+\b/#/gr; }
 
 # What differs between two outputs: for each hunk the number and the count of its lines in
 # both.
-sub hunks
+sub hunks ($expected, $result)
 {
-	my ($expected, $result) = @_;
 	my $folder = File::Temp->newdir;
 	my @hunks;
 
@@ -249,9 +233,8 @@ sub hunks
 }
 
 # The differences of two outputs.
-sub compare
+sub compare ($test, $expected, $result)
 {
-	my ($test, $expected, $result) = @_;
 	my $statement = $suite eq 'isolation' ? qr/^(?:step|starting) / : qr/^(?:[A-Za-z]\w*(?: \S|;|\()|\\)/;
 	my ($here, $there, $last) = (0, 0, '');
 	my (%seen, %numbers, @differences);

@@ -20,8 +20,7 @@
 # It fails, and says why, if something is not so; also if a file is not on its page, or
 # the page names one that does not exist.
 
-use strict;
-use warnings;
+use v5.36;
 
 my ($build) = @ARGV;
 my @wrong;
@@ -42,25 +41,18 @@ my @libraries = (
 	{ page => 'convert/README.md', objects => 'convert', sources => [ 'convert', 'convert/*' ], library => 'snowflake_convert' },
 	{ page => 'keys/README.md', objects => 'keys', sources => ['keys'], library => 'snowflake_keys' });
 
-sub slurp
+sub slurp ($file)
 {
-	my ($file) = @_;
-
 	open(my $handle, '<', $file) or die "$file: $!";
 	local $/;
 	return <$handle>;
 }
 
-sub wrong
-{
-	push @wrong, @_;
-	return;
-}
+sub wrong { push @wrong, @_; return; }
 
 # The floor of each file of a page, by its name without an ending.
-sub read_floors
+sub read_floors ($page, @sources)
 {
-	my ($page, @sources) = @_;
 	my ($section) = slurp($page) =~ /^## The source\n(.*?)(?:^## |\z)/ms
 	  or die "$page has no section \"The source\"";
 	my ($block) = $section =~ /^```\w*\n(.*?)^```$/ms
@@ -91,9 +83,8 @@ sub read_floors
 }
 
 # What objects call of each other: [from, to, symbols]
-sub calls
+sub calls (%objects)
 {
-	my (%objects) = @_;
 	my (%defined_by, %undefined, @calls);
 
 	foreach my $unit (sort keys %objects)
@@ -121,26 +112,17 @@ sub calls
 }
 
 # The file of a library.
-sub library_file
-{
-	my ($library) = @_;
-
-	return "$build/$library->{objects}/$library->{library}.so";
-}
+sub library_file ($library) { return "$build/$library->{objects}/$library->{library}.so"; }
 
 # The symbols of a library that others see, or that it takes from others.
-sub dynamic_symbols
+sub dynamic_symbols ($library, $which)
 {
-	my ($library, $which) = @_;
-
 	return map { / (\w+)$/ } split /\n/, qx(nm -D '$which' '@{[library_file($library)]}');
 }
 
 # The headers of the checkout that a file includes, as files.
-sub includes
+sub includes ($file)
 {
-	my ($file) = @_;
-
 	return map { -e "src/$_" ? "src/$_" : $_ }
 	  grep { -e $_ || -e "src/$_" } slurp($file) =~ /^#include "(.*?)"/mg;
 }

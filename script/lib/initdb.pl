@@ -5,14 +5,11 @@
 # INITDB_TEMPLATE from PostgreSQL 17 on, but for all versions.  The copy gets a system
 # identifier of its own.  With other options, the program itself does it.
 
-use strict;
-use warnings;
+use v5.36;
 
 # Replace bytes of a file.
-sub write_at
+sub write_at ($path, $offset, $bytes)
 {
-	my ($path, $offset, $bytes) = @_;
-
 	open(my $file, '+<:raw', $path) or die "$path: $!\n";
 	sysseek($file, $offset, 0) or die "$path: $!\n";
 	syswrite($file, $bytes) == length $bytes or die "$path: $!\n";
@@ -21,9 +18,8 @@ sub write_at
 }
 
 # CRC-32C, of which pg_control has one at its end.
-sub crc32c
+sub crc32c ($bytes)
 {
-	my ($bytes) = @_;
 	my $crc = 0xffffffff;
 
 	foreach my $byte (unpack 'C*', $bytes)
@@ -36,9 +32,8 @@ sub crc32c
 
 # Give a data directory another system identifier: in pg_control, which begins with it, and
 # in the first page of the only file of WAL.
-sub set_system_identifier
+sub set_system_identifier ($data, $identifier)
 {
-	my ($data, $identifier) = @_;
 	my $path = "$data/global/pg_control";
 
 	open(my $file, '<:raw', $path) or die "$path: $!\n";

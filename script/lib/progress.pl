@@ -9,8 +9,7 @@
 # with the seconds of processor time that it and its servers took.  After 15 seconds without a
 # line, one shows what runs and how many are left.
 
-use strict;
-use warnings;
+use v5.36;
 
 use POSIX qw(strftime);
 
@@ -36,20 +35,16 @@ sub running
 }
 
 # What a file took of the processors.
-sub processor
+sub processor ($name)
 {
-	my ($name) = @_;
-
 	open(my $handle, '<', "$times/" . $name =~ s/\//,/gr) or return '';
 	my $seconds = readline($handle) // '';
 	close $handle;
 	return $seconds =~ /^([\d.]+)/ ? ", $1 s of processor" : '';
 }
 
-sub read_line
+sub read_line ($line)
 {
-	my ($line) = @_;
-
 	# prove has the time first, then the file.  It reports one in one piece.
 	if ($line =~ /^(\[[\d:]+\] \S+) \.+ *$/)
 	{

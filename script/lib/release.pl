@@ -6,8 +6,7 @@
 # META.json follows PGXN's rules (https://pgxn.org/spec/, 1.0.0), whose validator is in no package
 # of Debian.
 
-use strict;
-use warnings;
+use v5.36;
 
 use JSON::PP;
 use Time::Piece;
@@ -16,10 +15,8 @@ my $version = shift // '';
 my ($short) = $version =~ /\A(\d+\.\d+)\.\d+\z/ or die "VERSION is not such as 1.0.0\n";
 my @wrong;
 
-sub slurp
+sub slurp ($path)
 {
-	my ($path) = @_;
-
 	open(my $file, '<:raw', $path) or die "$path: $!\n";
 	local $/;
 	return <$file>;
@@ -40,9 +37,8 @@ my %is = (
 	file => sub { !ref $_[0] && -f $_[0] });
 
 # Check the member of a map by a rule, which may be a list of such.
-sub check
+sub check ($map, $key, $rule, $where, $optional = undef)
 {
-	my ($map, $key, $rule, $where, $optional) = @_;
 	my $value = ref $map eq 'HASH' ? $map->{$key} : undef;
 
 	if (!defined $value)
@@ -56,9 +52,8 @@ sub check
 }
 
 # Members that a map may have; others begin with x_.
-sub only
+sub only ($map, $where, @known)
 {
-	my ($map, $where, @known) = @_;
 	my %known = map { $_ => 1 } @known;
 
 	push @wrong, map { "META.json: $where$_ is unknown" } grep { !$known{$_} && !/^x_/i } sort keys %$map;

@@ -10,10 +10,8 @@ sql($node, q{
 	CREATE ROLE regress_alice});
 
 # How far an ID is ahead of the real time, in days
-sub days_ahead
+sub days_ahead ($id)
 {
-	my ($id) = @_;
-
 	return (sql($node, "SELECT extract(epoch FROM snowflake_timestamp($id))") - time) / $day;
 }
 
@@ -25,15 +23,11 @@ sub restart
 	return;
 }
 
-sub next_id
-{
-	return sql($node, 'INSERT INTO t DEFAULT VALUES RETURNING id');
-}
+sub next_id { return sql($node, 'INSERT INTO t DEFAULT VALUES RETURNING id'); }
 
 # What the server says to a statement
-sub sql_notice
+sub sql_notice ($statement)
 {
-	my ($statement) = @_;
 	my (undef, undef, $notice) = $node->psql('postgres', $statement);
 
 	return $notice;

@@ -11,9 +11,8 @@ my @clients = start_clients($node, 8);
 my $clock = 0;
 my $refused = qr/55000: clock is too far behind the last snowflake ID/;
 
-sub step
+sub step ($seconds)
 {
-	my ($seconds) = @_;
 	$clock += $seconds;
 	set_clock($node, $clock);
 }

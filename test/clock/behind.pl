@@ -9,15 +9,11 @@ my $ledger = new_ledger();
 my $warning = qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock/;
 
 # How far the last ID is ahead of the server's clock, in seconds
-sub lead
-{
-	return sql($node, 'SELECT lead_ms / 1000 FROM snowflake_stat');
-}
+sub lead { return sql($node, 'SELECT lead_ms / 1000 FROM snowflake_stat'); }
 
 # IDs for so many seconds, as many as there are; returns how many.
-sub use_all_for
+sub use_all_for ($seconds)
 {
-	my ($seconds) = @_;
 	my $before = sql($node, 'SELECT ids FROM snowflake_stat');
 
 	sql($node, qq{

@@ -6,10 +6,8 @@ my $node = new_server('main', 'snowflake.worker_id = 1', 'log_line_prefix = \'\'
 my $offset = 0;
 
 # What the worker that runs at the start logs after a restart with a scheme.
-sub start_with
+sub start_with ($scheme)
 {
-	my ($scheme) = @_;
-
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->stop;
 	$offset = -s $node->logfile;
@@ -21,10 +19,8 @@ sub start_with
 }
 
 # Of the messages, the one that says why no ID can be generated
-sub reports
+sub reports ($scheme, $message, $name)
 {
-	my ($scheme, $message, $name) = @_;
-
 	my $log = start_with($scheme);
 	like($log, qr/^LOG:  snowflake IDs have scheme "\Q$scheme\E"/m,
 		"$name: the scheme is logged");

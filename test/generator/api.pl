@@ -17,13 +17,7 @@ unless (-e "$sharedir/extension/snowflake_example.control")
 my $node = new_server('main', 'snowflake.worker_id = 5');
 sql($node, 'CREATE EXTENSION snowflake_example; CREATE EXTENSION snowflake_convert');
 
-sub preload
-{
-	my ($libraries) = @_;
-
-	restart_with($node, "shared_preload_libraries = '$libraries'");
-	return;
-}
+sub preload ($libraries) { restart_with($node, "shared_preload_libraries = '$libraries'"); return; }
 
 # IDs by the interface and by SQL are from the same generator.
 my $in_turns = q{

@@ -16,9 +16,8 @@ usleep(1_500_000);
 $node->stop('fast');
 my ($last) = sort { $b <=> $a } map { @$_ } finish_clients(@clients);
 
-sub restored_goes_on
+sub restored_goes_on ($name, $conf, $back)
 {
-	my ($name, $conf, $back) = @_;
 	my $restored = PostgreSQL::Test::Cluster->new($name);
 	my $what = "$name, clock $back s behind";
 

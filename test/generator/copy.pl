@@ -15,10 +15,8 @@ sql($node, q{
 my $has_default = sql($node, q{SELECT current_setting('server_version_num')::int >= 160000}) eq 't';
 my $file = $node->basedir . '/rows';
 
-sub write_file
+sub write_file (@lines)
 {
-	my (@lines) = @_;
-
 	open(my $handle, '>', $file) or die "$file: $!";
 	print $handle map { "$_\n" } @lines;
 	close $handle;
@@ -26,18 +24,14 @@ sub write_file
 }
 
 # The number of distinct keys of a table
-sub keys_of
+sub keys_of ($table, $server = undef)
 {
-	my ($table, $server) = @_;
-
 	return ($server // $node)->safe_psql('postgres', "SELECT count(DISTINCT id) FROM $table");
 }
 
 # Bytes of WAL of a COPY of all rows
-sub wal_of
+sub wal_of ($table)
 {
-	my ($table) = @_;
-
 	return sql($node, qq{
 		CHECKPOINT;
 		SELECT pg_current_wal_insert_lsn() AS lsn \\gset

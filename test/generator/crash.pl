@@ -8,10 +8,8 @@ sql($node, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())')
 
 my $ledger = new_ledger();
 
-sub report
+sub report ($what)
 {
-	my ($what) = @_;
-
 	is( verdict($ledger),
 		'0 duplicates, 0 falls',
 		"$what ($ledger->{ids} IDs)");

@@ -12,9 +12,8 @@ sql($node, q{
 
 # The fastest of several runs each: whatever else the machine does makes them
 # slower only.
-sub compare
+sub compare ($what, $ours, $sql)
 {
-	my ($what, $ours, $sql) = @_;
 	my $ratio = sql($node, qq{
 		SELECT round((min(ours) / min(sql))::numeric, 2)
 		FROM (SELECT ms('SELECT count($ours) FROM ids') AS ours,

@@ -17,9 +17,8 @@ is( sql($node, qq{SELECT "timestamp" - (snowflake_parse($id))."timestamp" BETWEE
 	't', 'the mark is ahead of the first ID by about reserve_time');
 
 # The records that write it, by pg_waldump: the end of each in WAL and the mark.
-sub mark_records
+sub mark_records ($start, $end)
 {
-	my ($start, $end) = @_;
 	my ($out, $err);
 
 	return () if $start eq $end;
@@ -45,9 +44,8 @@ sub lsn_number
 }
 
 # How often it is written
-sub count_records
+sub count_records ($seconds, $work)
 {
-	my ($seconds, $work) = @_;
 	my $start = $node->lsn('insert');
 
 	$work->();

@@ -34,9 +34,8 @@ sql($node, qq{
 
 # How many relations a query locks, whatever its result is.  The partitioned index
 # is not counted, because it is locked from PostgreSQL 16 on.
-sub locks
+sub locks ($query, $before)
 {
-	my ($query, $before) = @_;
 	my @lines = split /\n/, sql($node, ($before // '') . qq{
 		BEGIN;
 		$query;

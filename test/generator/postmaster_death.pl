@@ -17,10 +17,8 @@ my %loops = (
 );
 
 # Does a process run?  One that nobody has waited for yet, or just now, does not.
-sub runs
+sub runs ($pid)
 {
-	my ($pid) = @_;
-
 	open(my $stat, '<', "/proc/$pid/stat") or return 0;
 	return (<$stat> // 'Z') !~ /\) [ZX] /;
 }

@@ -5,10 +5,7 @@ use SnowflakeTest;
 
 my $node = new_server('main', 'snowflake.worker_id = 1');
 
-sub next_id
-{
-	return sql($node, 'SELECT snowflake_nextval()');
-}
+sub next_id { return sql($node, 'SELECT snowflake_nextval()'); }
 
 sql($node, q{
 	CREATE ROLE regress_alice;
@@ -120,9 +117,8 @@ foreach my $table ('by_tenant', 'of_domain')
 is(mark_of($node), $mark, 'the mark is not lowered by calls that fail');
 
 # A row that is committed while the call waits for the lock of its table
-sub lowers_below
+sub lowers_below ($name, $insert, $isolation)
 {
-	my ($name, $insert, $isolation) = @_;
 	my $writer = $node->background_psql('postgres', on_error_stop => 1);
 	$writer->query_safe("BEGIN; $insert");
 	my ($call) = start_queries($node,

@@ -12,20 +12,16 @@ $node->start;
 my $ID = '> 1e17';
 
 # The owner of the database, unless another role is named
-sub query
+sub query ($sql, $database = undef, $role = undef)
 {
-	my ($sql, $database, $role) = @_;
-
 	return $node->safe_psql($database // 'shop', $sql,
 		extra_params => [ '-U', $role // 'regress_app' ]);
 }
 my $super = sql($node, 'SELECT current_user');
 
 # A database without a setting, or with it
-sub create_database
+sub create_database ($name, $kind = undef)
 {
-	my ($name, $kind) = @_;
-
 	sql($node, "CREATE DATABASE $name OWNER regress_app");
 	query('CREATE EXTENSION snowflake', $name, $super);
 	query("ALTER DATABASE $name SET snowflake.default_sequence_kind = $kind", $name) if $kind;
@@ -98,8 +94,7 @@ query('DROP TABLE app.restarted; DROP SEQUENCE app.before_restart');
 
 # Dumps: what they say is right, whatever the setting.  Tables of the local kind stay local.
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $dump = sub {
-	my ($database) = @_;
+my $dump = sub ($database) {
 	my ($out) = run_command([ 'pg_dump', '-s', '-U', 'regress_app', '-d', $node->connstr($database) ]);
 	return $out =~ s/^\\(?:un)?restrict .*\n//mgr;
 };

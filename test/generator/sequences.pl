@@ -22,17 +22,10 @@ query(q{
 my $one = $node->background_psql('postgres');
 my $two = $node->background_psql('postgres');
 # What a session returns; before PostgreSQL 17, with the end of the line.
-sub asked
+sub asked ($session, $sql) { return $session->query_safe($sql) =~ s/\n\z//r; }
+
+sub waits_for_lock ($name)
 {
-	my ($session, $sql) = @_;
-
-	return $session->query_safe($sql) =~ s/\n\z//r;
-}
-
-sub waits_for_lock
-{
-	my ($name) = @_;
-
 	becomes_true($node, "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 'l_id_seq'::regclass",
 		"$name waits");
 	return;

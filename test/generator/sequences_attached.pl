@@ -12,9 +12,8 @@ sub query { my ($sql, $database) = @_; return $node->safe_psql($database // 'sho
 sub fails { my ($sql, $database) = @_; return sql_error($node, $sql, dbname => $database // 'shop'); }
 
 # Statements of a session that may have to wait, and what it was told at its end
-sub start
+sub start ($database, $sql)
 {
-	my ($database, $sql) = @_;
 	my %session = (err => '');
 
 	$session{run} = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-c', $sql ],
@@ -22,10 +21,8 @@ sub start
 	return \%session;
 }
 
-sub finish
+sub finish ($session)
 {
-	my ($session) = @_;
-
 	$session->{run}->finish;
 	return $session->{err};
 }
@@ -108,9 +105,8 @@ sql($node, q{CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE DATABASE d
 sub as { my ($role, $sql) = @_; return $node->psql('drops', $sql, extra_params => [ '-U', $role ], on_error_stop => 0); }
 
 # What a session is told by an error, or nothing
-sub told
+sub told ($role, $sql)
 {
-	my ($role, $sql) = @_;
 	my (undef, undef, $err) = as($role, $sql);
 
 	return $err =~ s/^(?:psql.*?: )?NOTICE:.*\n?(?:(?:DETAIL|drop cascades).*\n?)*//mgr;

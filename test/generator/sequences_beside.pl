@@ -12,7 +12,7 @@ my $node = new_server('node', "shared_preload_libraries = '$all'",
 	'auto_explain.log_min_duration = 0', 'auto_explain.log_verbose = on',
 	'auto_explain.log_nested_statements = on');
 
-sub query { my ($sql) = @_; return sql($node, $sql); }
+sub query ($sql) { return sql($node, $sql); }
 
 query(q{
 	CREATE EXTENSION pg_stat_statements; CREATE EXTENSION autoinc;
@@ -55,9 +55,8 @@ query(q{SELECT snowflake_set_sequence_kind('by_c')});
 sql_fails($node, 'INSERT INTO inc (n) VALUES (1)', $exhausted, '... and fails with a snowflake sequence');
 
 # The fast-path protocol, which no driver's SQL uses
-sub message
+sub message ($socket)
 {
-	my ($socket) = @_;
 	my ($head, $body) = ('', '');
 
 	read($socket, $head, 5) == 5 or die 'the server has closed the connection';
@@ -66,9 +65,8 @@ sub message
 	return ($type, $body);
 }
 
-sub call_function
+sub call_function ($function, $sequence, $value = undef)
 {
-	my ($function, $sequence, $value) = @_;
 	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die $!;
 	my ($oid, $relid) = split /\|/, query("SELECT '$function'::regprocedure::oid, '$sequence'::regclass::oid");
 	my $user = query('SELECT current_user');
@@ -128,9 +126,8 @@ is( $node->safe_psql('private', "INSERT INTO l (n) VALUES (1) RETURNING id; INSE
 
 # Single-user mode
 $node->stop;
-sub single_user
+sub single_user ($libraries, @sql)
 {
-	my ($libraries, @sql) = @_;
 	my ($out, $err);
 
 	IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, '-c', "shared_preload_libraries=$libraries", 'postgres' ],

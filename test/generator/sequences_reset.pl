@@ -144,9 +144,8 @@ is(finish_queries(@drops), 2, '... which they can');
 # Labels of others
 query(q{CREATE SEQUENCE mine; CREATE TABLE truncated (id serial); SELECT snowflake_set_sequence_kind('mine')});
 
-sub fastest
+sub fastest ($sql)
 {
-	my ($sql) = @_;
 	my $session = $node->background_psql('postgres', on_error_die => 1);
 	my @times;
 

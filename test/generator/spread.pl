@@ -5,10 +5,8 @@ use SnowflakeTest;
 my $ids = 5000;
 
 # Pearson's chi-square of how many IDs fall into each class of id % $n.
-sub chi_square
+sub chi_square ($node, $n)
 {
-	my ($node, $n) = @_;
-
 	return sql($node, qq{
 		SELECT round(sum((count - $ids / $n.0) ^ 2 / ($ids / $n.0)), 1)
 		FROM (SELECT count(ids.id) FROM generate_series(0, $n - 1) class
@@ -16,10 +14,8 @@ sub chi_square
 }
 
 # Make IDs about one in a tick.
-sub make_ids
+sub make_ids ($node)
 {
-	my ($node) = @_;
-
 	sql($node, qq{
 		DROP TABLE IF EXISTS ids;
 		CREATE TABLE ids (id bigint);

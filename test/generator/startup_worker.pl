@@ -25,9 +25,8 @@ sub start_with_slow_disk
 	return server_process($node, 'snowflake startup');
 }
 
-sub shows_panic
+sub shows_panic ($log_end)
 {
-	my ($log_end) = @_;
 	my ($panic) = slurp_file($node->logfile, $log_end) =~ /(PANIC: .*)/;
 
 	return $panic // '';

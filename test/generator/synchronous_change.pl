@@ -10,9 +10,8 @@ use constant RAISE_MARK => q{
 	SELECT snowflake_nextval()};
 
 # A call that is expected to wait for a standby.
-sub start_call
+sub start_call ($node, $name)
 {
-	my ($node, $name) = @_;
 	my ($call) = start_queries($node,
 		"SET statement_timeout = '30 s'; SELECT snowflake_nextval()");
 	ok(waits_for_standbys($node), $name);

@@ -7,9 +7,8 @@ my $primary = new_primary('primary', "snowflake.scheme = 'timestamp=41,worker=2,
 	'snowflake.sequence_start = zero', 'synchronous_commit = local', 'autovacuum = off');
 my %standby = map { $_ => new_standby($primary, $_) } 'b', 'c';
 
-sub wait_for_streaming
+sub wait_for_streaming (@names)
 {
-	my (@names) = @_;
 	my $list = join ' ', @names;
 
 	wait_until_true($primary, "SELECT string_agg(application_name, ' ' ORDER BY application_name) = '$list'
@@ -18,18 +17,15 @@ sub wait_for_streaming
 	return;
 }
 
-sub change_standbys
+sub change_standbys ($names)
 {
-	my ($names) = @_;
-
 	change_setting($primary, 'synchronous_standby_names', $names);
 	return;
 }
 
 # A query that generates an ID every few milliseconds, a number of times.
-sub start_query
+sub start_query ($times)
 {
-	my ($times) = @_;
 	my ($query) = start_queries($primary,
 		"SET statement_timeout = '60 s';
 		 COPY (SELECT snowflake_nextval() FROM (SELECT pg_sleep(0.002) FROM generate_series(1, $times)) t WHERE t IS NOT NULL) TO STDOUT");
@@ -39,12 +35,7 @@ sub start_query
 	return $query;
 }
 
-sub last_id
-{
-	my ($query) = @_;
-
-	return (split /\n/, $query->{out})[-1];
-}
+sub last_id ($query) { return (split /\n/, $query->{out})[-1]; }
 
 # The worker that reads the configuration for others.  It is started again.
 my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake standbys'";

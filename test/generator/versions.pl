@@ -12,10 +12,8 @@ my $newest = sql($node, "SELECT default_version FROM pg_available_extensions WHE
 
 # All that belongs to an extension in a database: definitions, privileges,
 # comments.
-sub objects
+sub objects ($database, $extension)
 {
-	my ($database, $extension) = @_;
-
 	return $node->safe_psql(
 		$database, qq{
 		SELECT pg_describe_object(d.classid, d.objid, 0),

@@ -8,9 +8,8 @@ use SnowflakeTest;
 my $soon = 20;
 
 # Processor time that a process has used, in seconds.
-sub cpu_seconds
+sub cpu_seconds ($pid)
 {
-	my ($pid) = @_;
 	my $stat = slurp_file("/proc/$pid/stat");
 	$stat =~ s/.*\) //;
 	my @field = split / /, $stat;
@@ -18,9 +17,8 @@ sub cpu_seconds
 }
 
 # A session that waits within the query; returns its session and process ID.
-sub start_waiter
+sub start_waiter ($node, $query)
 {
-	my ($node, $query) = @_;
 	my ($waiter) = start_queries($node, $query);
 
 	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity
@@ -33,9 +31,8 @@ sub start_waiter
 }
 
 # All that must hold of a wait, whatever it is for.
-sub check_wait
+sub check_wait ($node, $query, $event, $what)
 {
-	my ($node, $query, $event, $what) = @_;
 	my $version = $node->pg_version;
 
 	my $begin = time;

@@ -16,9 +16,8 @@ my $subscriptions =
 my $done = qr/background worker "snowflake startup" \(PID \d+\) exited with exit code (\d+)/;
 
 # What the log has from the worker, after something that makes it run.
-sub log_of
+sub log_of ($server, $action)
 {
-	my ($server, $action) = @_;
 	my $offset = -s $server->logfile // 0;
 
 	$action->();
@@ -27,10 +26,8 @@ sub log_of
 }
 
 # Restart with other lines of configuration.
-sub log_with
+sub log_with (@conf)
 {
-	my (@conf) = @_;
-
 	$node->append_conf('postgresql.conf', join("\n", @conf, ''));
 	return log_of($node, sub { $node->restart });
 }
@@ -169,9 +166,8 @@ restart_with($node, 'logging_collector = off');
 #
 # What can be written for the next start
 #
-sub refused
+sub refused ($sql, $why, $name)
 {
-	my ($sql, $why, $name) = @_;
 	my $error = sql_error($node, $sql);
 
 	like($error, qr/ERROR:  22023: $why/, $name);

@@ -1,7 +1,6 @@
 # How the benchmark tells what a call costs from what the machine does meanwhile.
 
-use strict;
-use warnings;
+use v5.36;
 
 use FindBin;
 use lib "$FindBin::RealBin/../../bench/perl";
@@ -14,9 +13,8 @@ is(least(3, 1, 2), 1, 'the least of three');
 
 # Slices of calls with known costs; three of four are disturbed, and in one of the parts
 # the empty call drifts.
-sub measured
+sub measured ($drift)
 {
-	my ($drift) = @_;
 	my %costs = (base => 60, empty => 62, tiny => 62.5, ours => 80, other => 240);
 	my %slices;
 

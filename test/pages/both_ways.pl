@@ -29,9 +29,8 @@ foreach my $name (qw(a b c))
 my ($a, $b, $c) = @server{qw(a b c)};
 
 # An example on a server, connected to the servers of the test.
-sub run_example
+sub run_example ($node, $text)
 {
-	my ($node, $text) = @_;
 	my $sql = $page->example($text) =~ s/\breplicator;/regress_replicator;/gr =~ s/ROLE replicator/ROLE regress_replicator/r;
 
 	foreach my $n (1, 2)
@@ -44,12 +43,7 @@ sub run_example
 
 my $copied = $page->example('srsubstate');
 
-sub wait_for_copy
-{
-	my ($node) = @_;
-
-	wait_until_true($node, $copied, 'tables were not copied');
-}
+sub wait_for_copy ($node) { wait_until_true($node, $copied, 'tables were not copied'); }
 
 # Wait until all servers have what the others have.
 sub catch_up
@@ -72,18 +66,15 @@ my $sums = q{
 		   (SELECT sum(hashtext(orders::text)) FROM orders)
 	FROM customers};
 
-sub same_on_both
+sub same_on_both ($what)
 {
-	my ($what) = @_;
-
 	catch_up();
 	is(sql($b, $sums), sql($a, $sums), $what);
 }
 
 # Sessions that insert for a while, in transactions.
-sub inserting
+sub inserting ($node, $sessions = undef)
 {
-	my ($node, $sessions) = @_;
 	my $insert = q{
 		DO $$
 		DECLARE

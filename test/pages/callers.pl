@@ -46,9 +46,8 @@ foreach my $file (sort keys %files)
 }
 
 # Run commands of the page in the directory.
-sub run_in
+sub run_in ($commands)
 {
-	my ($commands) = @_;
 	my ($out, $err);
 
 	local $ENV{PGHOST} = $node->host;

@@ -15,10 +15,7 @@ sql($node, q{
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
 
 # See it
-sub look
-{
-	return split /\|/, sql($node, $see);
-}
+sub look { return split /\|/, sql($node, $see); }
 my ($last, $lead, $clock_steps) = look();
 cmp_ok($lead, '<', 100, 'there is no lead at first');
 

@@ -28,10 +28,8 @@ sql($old, q{
 my @clients = start_clients($old, 2);
 wait_for_clients(@clients);
 
-sub dump_into
+sub dump_into ($database)
 {
-	my ($database) = @_;
-
 	is(system_log('sh', '-c', $_), 0, $_)
 	  foreach Page::commands(
 		$page->example(

@@ -38,9 +38,8 @@ my $schema = q{
 
 # A client that inserts an order in each turn, changes one of those that were there before it
 # began, and deletes one of its own, until it has to stop.
-sub start_client
+sub start_client ($node, $deletes)
 {
-	my ($node, $deletes) = @_;
 	my $name = $node->name . ' ' . sql($node, 'SELECT count(*) FROM written');
 	my $delete = $deletes ? "CALL remove('$name, ' || i - 2);" : '';
 
@@ -61,10 +60,8 @@ sub start_client
 		\$\$});
 }
 
-sub stop_client
+sub stop_client ($node, $client)
 {
-	my ($node, $client) = @_;
-
 	sql($node, 'INSERT INTO halt DEFAULT VALUES');
 	is(finish_queries($client), 1, 'clients of ' . $node->name . ' got no error')
 	  or diag($client->{err});
@@ -73,18 +70,11 @@ sub stop_client
 }
 
 # Run an example of the page on a server.
-sub on
-{
-	my ($node, $text, %replace) = @_;
-
-	return sql($node, $page->example($text, %replace));
-}
+sub on ($node, $text, %replace) { return sql($node, $page->example($text, %replace)); }
 
 # Run commands of the page, where a is the server at 10.0.0.1, and b the one that runs them.
-sub shell
+sub shell ($a, $b, $text, %replace)
 {
-	my ($a, $b, $text, %replace) = @_;
-
 	system_or_bail(
 		'bash', '-c',
 		'set -o pipefail; '
@@ -96,9 +86,8 @@ sub shell
 }
 
 # What is written on the servers is what all tables of a server have.
-sub has_all
+sub has_all ($node, @writers)
 {
-	my ($node, @writers) = @_;
 	my %orders = map { $_ => 1 } map { split /\n/, sql($_, 'SELECT customer, note FROM written') } @writers;
 	my @found = split /\n/, sql($node, 'SELECT customer, note FROM orders');
 	my $name = $node->name;
@@ -111,26 +100,17 @@ sub has_all
 	return;
 }
 
-sub subscribe
+sub subscribe ($node, $name, $to, $options)
 {
-	my ($node, $name, $to, $options) = @_;
-
 	sql($node, "CREATE SUBSCRIPTION $name CONNECTION '" . $to->connstr . " dbname=postgres' PUBLICATION shop WITH (copy_data = false$options)");
 	return;
 }
 
-sub both
-{
-	my ($a, $b, $both, $do) = @_;
-
-	$do->($_) foreach $both ? ($a, $b) : $b;
-	return;
-}
+sub both ($a, $b, $both, $do) { $do->($_) foreach $both ? ($a, $b) : $b; return; }
 
 # The page, from its beginning to its end.
-sub follow
+sub follow ($both)
 {
-	my ($both) = @_;
 	my ($of_a, $of_b) = $both ? ('c', 'd') : ('a', 'b');
 	my @conf = ('wal_level = logical', 'max_wal_senders = 8', 'snowflake.worker_id = 1', 'wal_retrieve_retry_interval = 100ms');
 	my $a = new_server($of_a, @conf);
@@ -147,8 +127,7 @@ sub follow
 	sql($b, 'ALTER SUBSCRIPTION b_from_a DISABLE');
 	sql($a, 'ALTER SUBSCRIPTION a_from_b DISABLE') if $both;
 	my $id = sql($a, 'SELECT snowflake_nextval()');
-	my $add = sub {
-		my ($node, $from) = @_;
+	my $add = sub ($node, $from) {
 		my $name = $node->name;
 
 		sql($node, "

@@ -12,12 +12,7 @@ if (!sql($router, q{SELECT count(*) FROM pg_available_extensions WHERE name = 'p
 }
 
 # Both new_server and the page create the extension.
-sub example
-{
-	my ($text) = @_;
-
-	return $page->example($text) =~ s/^CREATE EXTENSION snowflake;\n//r;
-}
+sub example ($text) { return $page->example($text) =~ s/^CREATE EXTENSION snowflake;\n//r; }
 
 sql($router, example('PARTITION BY HASH'));
 my @shards;

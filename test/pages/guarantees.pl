@@ -46,10 +46,8 @@ foreach my $line (split /\n/, Page::slurp('test/quick'))
 }
 
 # Each promise begins as one of those that are named, and each of these begins one.
-sub named
+sub named ($promise, @names)
 {
-	my ($promise, @names) = @_;
-
 	return grep { $promise eq $_ || ($_ !~ /^\d+$/ && index($promise, $_) == 0) } @names;
 }
 

@@ -7,12 +7,7 @@ use Page;
 use SnowflakeTest;
 
 # A format with "..." for each value.
-sub normal
-{
-	my ($format) = @_;
-
-	return $format =~ s/%%/%/gr =~ s/\.{4,}/.../gr;
-}
+sub normal ($format) { return $format =~ s/%%/%/gr =~ s/\.{4,}/.../gr; }
 
 #
 # The sources.  Values in C are %s and the like, in PL/pgSQL %.
@@ -74,9 +69,8 @@ my (%seen, @twice, @no_message, @cut);
 
 # The message of the sources that a text is, or that with "..." for values: of
 # several, the one that has the most words of its own.
-sub message_of
+sub message_of ($text)
 {
-	my ($text) = @_;
 	my @found = grep {
 		my $regex = join '.+', map { quotemeta } split /\.\.\./, $_, -1;
 		$text =~ /^$regex\z/
@@ -85,9 +79,8 @@ sub message_of
 	return (sort { length($b) <=> length($a) || $a cmp $b } @found)[0];
 }
 
-sub document
+sub document ($text)
 {
-	my ($text) = @_;
 	my $message = message_of($text);
 
 	push @twice, $text if $seen{$text}++;

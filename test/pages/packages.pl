@@ -24,9 +24,8 @@ foreach my $name (keys %programs)
 
 # Update the list of packages; returns whether that succeeded, what was said, and how many
 # calls and pauses there were.
-sub update_with
+sub update_with (@errors)
 {
-	my (@errors) = @_;
 	my ($out, $err);
 
 	unlink map { "$folder/$_" } 'calls', 'pauses', 'errors';

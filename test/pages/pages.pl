@@ -12,10 +12,8 @@ my @blocks = map { @{ $_->{blocks} } } @pages;
 cmp_ok(scalar(@files), '>', 10, 'pages are found');
 
 # A test that nothing was found wrong.
-sub none
+sub none ($what, @wrong)
 {
-	my ($what, @wrong) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is(join("\n", @wrong), '', $what);
 	return;
@@ -28,12 +26,7 @@ my ($claims, @wrong) = Page::claims();
 none('claims are valid', @wrong);
 
 # The same example may be on several pages.  Blank lines are ignored.
-sub what
-{
-	my ($block) = @_;
-
-	return $block->{language} . $block->{text} =~ s/^\n//mgr;
-}
+sub what ($block) { return $block->{language} . $block->{text} =~ s/^\n//mgr; }
 
 my %claimed = map { what($_) => 1 } grep { $claims->{ Page::where($_) } } @blocks;
 my (@mine, @unknown, @of_clients);
@@ -92,11 +85,7 @@ sub start_anew
 }
 
 # A mark of another scheme could be far ahead of the clock.
-sub forget
-{
-	sql($node, 'SELECT snowflake_set_mark(0, force => true)');
-	return;
-}
+sub forget { sql($node, 'SELECT snowflake_set_mark(0, force => true)'); return; }
 
 start_anew();
 sql($node, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry;
@@ -127,9 +116,8 @@ my $databases = 0;
 # The database for an example.  The extension is in it, unless the example creates
 # the extension.  The others are in it if the page creates them in an example that
 # another test runs.
-sub database
+sub database ($code, $now, $all, $page)
 {
-	my ($code, $now, $all, $page) = @_;
 	my $creates = $code =~ /^CREATE EXTENSION snowflake\b/m;
 	my $exists = sub {
 		$node->safe_psql($now, q{SELECT 1 FROM pg_extension WHERE extname = 'snowflake'});
@@ -162,10 +150,8 @@ sub database
 
 # The files and options in a call of one of the checkout's scripts that do not
 # exist.
-sub wrong_in_call
+sub wrong_in_call ($script, @arguments)
 {
-	my ($script, @arguments) = @_;
-
 	return $script unless -x "$Page::top/$script";
 	my $code = Page::slurp($script);
 	return grep { /^--\w/ && index($code, $_) < 0 || /^\w+\/./ && !grep { -e } glob "$Page::top/$_" } @arguments;
@@ -180,9 +166,8 @@ my %run_by = (
 	'docker build -t postgres-snowflake .' => [ 'Dockerfile', 'docker build -t postgres-snowflake .' ]);
 
 # Test a command that is not run here, or return false.
-sub check_command
+sub check_command ($where, $command)
 {
-	my ($where, $command) = @_;
 	my ($program, @arguments) = grep { !/^\w+=/ } split ' ', $command;
 
 	if ($program =~ /^(?:script|bench|\.ci)\//)
@@ -202,9 +187,8 @@ sub check_command
 	return 1;
 }
 
-sub run_commands
+sub run_commands ($block, $database)
 {
-	my ($block, $database) = @_;
 	my $where = Page::where($block);
 	my $id;
 
@@ -327,19 +311,12 @@ cmp_ok(scalar(@formats), '>', 100, 'messages are found in the sources');
 # The constant parts of formats and messages, between values and sentences.
 my $hole = qr/%(?:[a-z]|(?![%a-z]))/;
 my %parts;
-sub parts
-{
-	my ($text, $value) = @_;
-
-	return map { s/^\W+|\W+$//gr } split /$value|(?<=\.) /, $text;
-}
+sub parts ($text, $value) { return map { s/^\W+|\W+$//gr } split /$value|(?<=\.) /, $text; }
 $parts{$_} = 1 foreach map { parts($_, $hole) } @formats;
 
 # Does a line match a format, or consist of parts of several formats?
-sub is_message
+sub is_message ($line)
 {
-	my ($line) = @_;
-
 	foreach my $format (grep { /[a-z]{3}.*[a-z]{3}/ } @formats)
 	{
 		my $regex = join '.+', map { quotemeta } split $hole, $format, -1;
@@ -370,9 +347,8 @@ ok(!is_message($_), "not a message: $_")
 #
 
 # The tables of a page: line, header cells, and rows of cells.
-sub tables
+sub tables ($page)
 {
-	my ($page) = @_;
 	my @tables;
 
 	while ($page->{prose} =~ /((?:^\|.*\|\n)+)/mg)
@@ -388,17 +364,11 @@ sub tables
 }
 my @tables = map { tables($_) } @pages;
 
-sub code
-{
-	my ($cell) = @_;
-
-	return map { s/^\s+|\s+$//gr } $cell =~ /`([^`]+)`/g;
-}
+sub code ($cell) { return map { s/^\s+|\s+$//gr } $cell =~ /`([^`]+)`/g; }
 
 # Test that two lists have the same names.
-sub same_names
+sub same_names ($what, $documented, $there)
 {
-	my ($what, $documented, $there) = @_;
 	my ($shown, $real) = map { my %seen = map { $_ => 1 } @$_; \%seen } $documented, $there;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -475,10 +445,8 @@ foreach (split /\n/, sql($node, q{
 
 # Is this the signature of a function?  It may omit types, defaults and arguments.
 my %types = (int => 'integer', timestamptz => 'timestamp with time zone', '...' => '');
-sub is_signature
+sub is_signature ($name, $arguments)
 {
-	my ($name, $arguments) = @_;
-
 	foreach my $overload (values %{ $functions{$name} // {} })
 	{
 		my @left = @$overload;

@@ -15,10 +15,8 @@ my $new_york = "SET timezone = 'America/New_York'; SET client_min_messages = war
 
 # The partitions of a table except for DEFAULT, with the times at which they begin and
 # end, UTC.
-sub partitions
+sub partitions ($table)
 {
-	my ($table) = @_;
-
 	return sql($node, qq{
 		SELECT c.relname, snowflake_timestamp(bound[1]::bigint), snowflake_timestamp(bound[2]::bigint)
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,

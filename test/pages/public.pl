@@ -11,12 +11,7 @@ my $node = new_server('main');
 sql($node, "CREATE EXTENSION $_") foreach qw(snowflake_registry snowflake_convert snowflake_keys);
 my $version = sql($node, q{SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'});
 
-sub rows
-{
-	my ($query) = @_;
-
-	return map { [ split /\|/, $_, -1 ] } split /\n/, sql($node, $query);
-}
+sub rows ($query) { return map { [ split /\|/, $_, -1 ] } split /\n/, sql($node, $query); }
 
 # What is public: its members, and what it is called on its page.
 my (%members, %kind);

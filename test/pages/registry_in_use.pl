@@ -9,9 +9,8 @@ my $recovery = Page->section('docs/registry-recovery.md');
 my $name = 'regress_id_server';
 
 # A registry as on the page, with short grants and some of the worker IDs.
-sub make_registry
+sub make_registry ($node, $first, $last, $from, $text, %more)
 {
-	my ($node, $first, $last, $from, $text, %more) = @_;
 	my $sql = $from->example($text, %more) =~ s/\bid_server\b/$name/gr =~ s/CREATE EXTENSION snowflake_registry;/CREATE EXTENSION IF NOT EXISTS snowflake_registry;/r;
 
 	$sql =~ s/create\(\d+, \d+, 'shardingsphere', new/create($first, $last, 'shardingsphere', grant_time => '2 s', new/ or die;
@@ -20,9 +19,8 @@ sub make_registry
 }
 
 # A page's line for another place of the registry.
-sub place
+sub place ($from, $text, @nodes)
 {
-	my ($from, $text, @nodes) = @_;
 	my $hosts = join ',', map { $_->host } @nodes;
 	my $ports = join ',', map { $_->port } @nodes;
 
@@ -46,10 +44,8 @@ my $written = 0;
 sub worker_ids { return map { sql($_, 'SELECT worker_id FROM snowflake_stat') } @servers; }
 
 # All servers have worker IDs for which an expression is true, and their clients insert with them.
-sub all_use
+sub all_use ($true, $what)
 {
-	my ($true, $what) = @_;
-
 	foreach my $node (@servers)
 	{
 		becomes_true($node, "

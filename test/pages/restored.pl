@@ -19,9 +19,8 @@ sql($b, $subscribe);
 $b->wait_for_subscription_sync($a, 's');
 
 # Wait until more rows have been inserted.
-sub more_rows
+sub more_rows ($node, $table)
 {
-	my ($node, $table) = @_;
 	my $now = rows($node, $table);
 
 	wait_until_true($node, "SELECT count(*) >= $now + 100 FROM $table", 'no rows are inserted');

@@ -6,9 +6,8 @@ use SnowflakeTest;
 
 my $page = Page->claim('docs/standbys.md', 'A delayed standby');
 
-sub standby
+sub standby ($name, $of, $behind, @conf)
 {
-	my ($name, $of, $behind, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init_from_backup($of, 'backup', has_streaming => 1);

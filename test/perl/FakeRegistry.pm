@@ -17,8 +17,7 @@
 # good_... function below.  $fake->busy('name', 'stage') waits until it answers like that.
 package FakeRegistry;
 
-use strict;
-use warnings;
+use v5.36;
 
 use parent 'Listener';
 use Exporter 'import';
@@ -30,25 +29,17 @@ our @EXPORT = qw(
   rows unfinished answer_call good_value forever notices_without_end
 );
 
-sub new
-{
-	my ($class, %answers) = @_;
-
-	return $class->start('', {}, \%answers);
-}
+sub new ($class, %answers) { return $class->start('', {}, \%answers); }
 
 # Wait until it answers by this, at this stage of a connection.
-sub busy
+sub busy ($self, $name, $stage)
 {
-	my ($self, $name, $stage) = @_;
-
 	wait_until("an answer: $name, $stage", sub { $self->read_file('answer') eq "$name $stage" });
 	return;
 }
 
-sub serve
+sub serve ($self, $listener, $answers)
 {
-	my ($self, $listener, $answers) = @_;
 	my $connection = 0;
 
 	# A client that was killed has no successor before.
@@ -63,9 +54,8 @@ sub serve
 	return;
 }
 
-sub receive
+sub receive ($client, $size)
 {
-	my ($client, $size) = @_;
 	my $data = '';
 
 	while (length $data < $size)
@@ -76,18 +66,16 @@ sub receive
 }
 
 # A message of the client: its type and its text.
-sub receive_message
+sub receive_message ($client, $has_type)
 {
-	my ($client, $has_type) = @_;
 	my $type = $has_type ? receive($client, 1) // return : '';
 	my $size = unpack('N', receive($client, 4) // return);
 
 	return ($type, receive($client, $size - 4) // return);
 }
 
-sub sent
+sub sent ($client, $data)
 {
-	my ($client, $data) = @_;
 	my $offset = 0;
 
 	while ($offset < length $data)
@@ -98,9 +86,8 @@ sub sent
 }
 
 # The parameters of a Bind message.
-sub bound
+sub bound ($text)
 {
-	my ($text) = @_;
 	my (undef, undef, $rest) = split /\0/, $text, 3;
 	my $formats = unpack 'n', $rest;
 	my $next = 2 + 2 * $formats;
@@ -118,9 +105,8 @@ sub bound
 	return @values;
 }
 
-sub talk
+sub talk ($client, $answer, $connection, $note_stage)
 {
-	my ($client, $answer, $connection, $note_stage) = @_;
 	my %state = (
 		number => $connection,
 		stage => 'ssl',
@@ -155,17 +141,10 @@ sub talk
 
 # Messages of a server.
 
-sub message
+sub message ($type, $text = undef) { return $type . pack('N', 4 + length $text) . $text; }
+
+sub row_description ($columns)
 {
-	my ($type, $text) = @_;
-
-	return $type . pack('N', 4 + length $text) . $text;
-}
-
-sub row_description
-{
-	my ($columns) = @_;
-
 	return message('T', pack('n', $columns) . join '', map { "c$_\0" . pack('NnNnNn', 0, 0, 25, 65535, 0xffffffff, 0) } 1 .. $columns);
 }
 
@@ -179,17 +158,13 @@ sub complete { return message('C', "SELECT $_[0]\0"); }
 sub ready { return message('Z', 'I'); }
 
 # Fields are pairs of a letter and a text.
-sub error_message
+sub error_message (%fields)
 {
-	my (%fields) = @_;
-
 	return message('E', join('', map { "$_$fields{$_}\0" } sort keys %fields) . "\0");
 }
 
-sub notice
+sub notice (%fields)
 {
-	my (%fields) = @_;
-
 	return message('N', join('', map { "$_$fields{$_}\0" } sort keys %fields) . "\0");
 }
 
@@ -221,10 +196,8 @@ sub good_query
 # Answers of what is no registry.
 
 # The result of one call: rows of this many columns.
-sub rows
+sub rows ($columns, @rows)
 {
-	my ($columns, @rows) = @_;
-
 	return
 	    message('1', '')
 	  . message('2', '')
@@ -238,13 +211,9 @@ sub rows
 sub unfinished { return substr rows(@_), 0, -length ready(); }
 
 # Connects and sets up as a registry does, and then answers a call by this.
-sub answer_call
+sub answer_call ($answer)
 {
-	my ($answer) = @_;
-
-	return sub {
-		my ($state) = @_;
-
+	return sub ($state) {
 		return good_start() if $state->{stage} eq 'start';
 		return good_query() if $state->{stage} eq 'query';
 		return $answer->($state);
@@ -252,21 +221,15 @@ sub answer_call
 }
 
 # What a registry would answer: for 10 minutes.
-sub good_value
+sub good_value ($column, @call)
 {
-	my ($column, @call) = @_;
-
 	return (max(1, $call[2]), $call[3] + (600_000 << 22), 600_000)[$column];
 }
 
 # Sends something without an end.
-sub forever
+sub forever ($data)
 {
-	my ($data) = @_;
-
-	return sub {
-		my ($state) = @_;
-
+	return sub ($state) {
 		while ($state->{sent}->($data)) { }
 		return undef;
 	};

@@ -3,8 +3,7 @@
 
 package Listener;
 
-use strict;
-use warnings;
+use v5.36;
 
 use IO::Socket::INET;
 use POSIX ();
@@ -14,9 +13,8 @@ my $number = 0;
 
 # Start it, at 127.0.0.1 and a free port unless they are given; $does is what it does at first, and
 # the rest is for serve().
-sub start
+sub start ($class, $does, $address, @arguments)
 {
-	my ($class, $does, $address, @arguments) = @_;
 	my $host = $address->{host} // '127.0.0.1';
 	my $port = $address->{port} // PostgreSQL::Test::Cluster::get_free_port();
 	my $listener = IO::Socket::INET->new(
@@ -50,9 +48,8 @@ sub host { return $_[0]{host}; }
 sub port { return $_[0]{port}; }
 
 # A line that the test and the process share, by a name: replace it, or read it.
-sub write_file
+sub write_file ($self, $name, $line)
 {
-	my ($self, $name, $line) = @_;
 	my $file = "$self->{file}.$name";
 
 	open(my $handle, '>', "$file.new") or die "$file: $!";
@@ -62,10 +59,8 @@ sub write_file
 	return;
 }
 
-sub read_file
+sub read_file ($self, $name)
 {
-	my ($self, $name) = @_;
-
 	open(my $handle, '<', "$self->{file}.$name") or return '';
 	return scalar(<$handle>) // '';
 }
@@ -77,10 +72,8 @@ sub set { return $_[0]->write_file('does', $_[1]); }
 sub told { return $_[0]->read_file('does'); }
 
 # It counts a connection.
-sub count_connection
+sub count_connection ($self)
 {
-	my ($self) = @_;
-
 	open(my $count, '>>', "$self->{file}.count") or die "$self->{file}.count: $!";
 	syswrite $count, '.';
 	close $count;
@@ -88,16 +81,10 @@ sub count_connection
 }
 
 # How many there were.
-sub connections
-{
-	my ($self) = @_;
+sub connections ($self) { return -s "$self->{file}.count" // 0; }
 
-	return -s "$self->{file}.count" // 0;
-}
-
-sub stop
+sub stop ($self)
 {
-	my ($self) = @_;
 	my $pid = delete $self->{pid} // return;
 
 	kill 'TERM', $pid;
@@ -105,9 +92,8 @@ sub stop
 	return;
 }
 
-sub DESTROY
+sub DESTROY ($self)
 {
-	my ($self) = @_;
 	local $?;
 
 	$self->stop if $$ == $self->{owner};

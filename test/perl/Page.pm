@@ -20,8 +20,7 @@
 
 package Page;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Cwd qw(abs_path);
 use File::Basename;
@@ -32,10 +31,8 @@ my %pages;
 my @claimed;
 
 # The text of a file of the checkout.
-sub slurp
+sub slurp ($file)
 {
-	my ($file) = @_;
-
 	open my $fh, '<', "$top/$file" or die "$file: $!";
 	local $/;
 	return <$fh>;
@@ -54,9 +51,8 @@ sub scripts
 
 # A page: its blocks and headings in order, its text, and the text with empty
 # lines in place of blocks ("prose").
-sub look
+sub look ($class, $file)
 {
-	my ($class, $file) = @_;
 	my ($block, $fence, $before, $comment, %anchors);
 	my $n = 0;
 
@@ -117,9 +113,8 @@ sub look
 }
 
 # A page, or one section of it.
-sub section
+sub section ($class, $file, $title = undef)
 {
-	my ($class, $file, $title) = @_;
 	my $page = $class->look($file);
 	my $self = bless { %$page, title => $title // '' }, $class;
 
@@ -140,10 +135,8 @@ sub section
 }
 
 # The same for a test that takes all blocks of it.
-sub claim
+sub claim ($class, @place)
 {
-	my ($class, @place) = @_;
-
 	push @claimed, $class->section(@place);
 	return $claimed[-1];
 }
@@ -172,51 +165,34 @@ sub claims
 	return (\%claims, @wrong);
 }
 
-sub where
-{
-	my ($block) = @_;
-
-	return "$block->{file}:$block->{line}";
-}
+sub where ($block) { return "$block->{file}:$block->{line}"; }
 
 # Is this block an example or its result?  test/pages/pages.pl checks all other
 # blocks, and calls of the checkout's own scripts.
-sub is_example
+sub is_example ($block)
 {
-	my ($block) = @_;
-
 	return $block->{language} !~ /^(?:log|text)$/ && $block->{comment} ne 'not tested'
 	  && !is_script($block);
 }
 
-sub is_script
+sub is_script ($block)
 {
-	my ($block) = @_;
-
 	return $block->{language} eq 'sh' && !grep { !/^(?:\w+=\S+ )?(?:script|bench)\// } commands($block->{text});
 }
 
 # The client and file that the comment before a block names.
-sub client_file
-{
-	my ($block) = @_;
-
-	return $block->{comment} =~ /^example: (\S+) (\S+)$/;
-}
+sub client_file ($block) { return $block->{comment} =~ /^example: (\S+) (\S+)$/; }
 
 # Do the tests of a client use the file?
-sub client_runs
+sub client_runs ($client, $file)
 {
-	my ($client, $file) = @_;
-
 	return scalar grep { index(slurp(s/^\Q$top\E\///r), $file) >= 0 }
 	  grep { -f } glob("$top/test/worlds/clients/$client/*");
 }
 
 # Take the example that contains a text.  It may be repeated on the page.
-sub take
+sub take ($self, $text)
 {
-	my ($self, $text) = @_;
 	my @found = grep { is_example($_) && !$_->{of} && index($_->{text}, $text) >= 0 } @{ $self->{blocks} };
 	my %texts = map { $_->{text} => 1 } @found;
 
@@ -227,17 +203,10 @@ sub take
 }
 
 # The code of that example, with replacements.
-sub example
+sub example ($self, $text, %replace) { return replace($self->take($text)->{text}, %replace); }
+
+sub replace ($code, %replace)
 {
-	my ($self, $text, %replace) = @_;
-
-	return replace($self->take($text)->{text}, %replace);
-}
-
-sub replace
-{
-	my ($code, %replace) = @_;
-
 	my @missing = grep { index($code, $_) < 0 } sort keys %replace;
 	die "not in the example: @missing\n$code" if @missing;
 
@@ -247,9 +216,8 @@ sub replace
 }
 
 # Take all examples in a language that were not taken yet.
-sub rest
+sub rest ($self, $language)
 {
-	my ($self, $language) = @_;
 	my @found = grep { $_->{language} eq $language && !$_->{of} && !$_->{taken} } @{ $self->{blocks} };
 
 	$_->{taken} = 1 foreach @found;
@@ -270,9 +238,8 @@ sub all_taken
 
 # The form in which results are compared: without psql's lines and spaces.  If the
 # example is volatile, only the shape of IDs, times and the like is compared.
-sub normal
+sub normal ($text, $volatile)
 {
-	my ($text, $volatile) = @_;
 	my ($sequence, @lines);
 
 	foreach (split /\n/, $text)
@@ -302,9 +269,8 @@ sub normal
 }
 
 # Does a statement use anything volatile?
-sub is_volatile
+sub is_volatile ($node, $database, $code)
 {
-	my ($node, $database, $code) = @_;
 	my $names = $node->safe_psql(
 		$database, q{
 		SELECT string_agg(name, '|')
@@ -317,9 +283,8 @@ sub is_volatile
 
 # Run an example in SQL, and test that its result is the one that the page shows,
 # in the next block or in comments after statements.  Returns the result.
-sub run
+sub run ($node, $block, %params)
 {
-	my ($node, $block, %params) = @_;
 	my $database = $params{dbname} // 'postgres';
 	my $code = replace($block->{text}, %{ $params{replace} // {} });
 	my $shown = $block->{output} && $block->{output}{text};
@@ -363,9 +328,8 @@ sub run
 
 # Append an example to a server's postgresql.conf, restart the server, and test
 # that each line is in effect.
-sub configure
+sub configure ($node, $block, %params)
 {
-	my ($node, $block, %params) = @_;
 	my $code = replace($block->{text}, %{ $params{replace} // {} });
 	my @names = $code =~ /^\s*([\w.]+)\s*=/mg;
 	my $where = where($block);
@@ -391,10 +355,8 @@ sub configure
 }
 
 # The commands of an example, without comments and continuation lines.
-sub commands
+sub commands ($code)
 {
-	my ($code) = @_;
-
 	return grep { /\S/ } map { s/^\s*#.*//r =~ s/\s+# .*//r =~ s/\s+\z//r } split /\n/,
 	  $code =~ s/\\\n\s*//gr;
 }

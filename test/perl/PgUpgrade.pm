@@ -5,8 +5,7 @@
 
 package PgUpgrade;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use File::Basename;
@@ -20,9 +19,8 @@ my $old_bindir = $ENV{OLD_BINDIR} or die 'OLD_BINDIR is not set';
 my $new_bindir = dirname(qx(which postgres));
 
 # A server of the old version that preloads the extension, with lines of its configuration.
-sub new_old_server
+sub new_old_server ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new("old_$name", install_path => dirname($old_bindir));
 
 	$node->init;
@@ -32,9 +30,8 @@ sub new_old_server
 }
 
 # A server of the new version without anything, which does not run.
-sub new_new_server
+sub new_new_server ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new("new_$name");
 
 	$node->init(extra => $node->pg_version < 18 ? [] : ['--no-data-checksums']);
@@ -43,10 +40,8 @@ sub new_new_server
 }
 
 # The command, with more options.  Its sockets are where no client looks for a server.
-sub pg_upgrade
+sub pg_upgrade ($old, $new, @options)
 {
-	my ($old, $new, @options) = @_;
-
 	return (
 		'pg_upgrade', '--no-sync',
 		'--old-datadir' => $old->data_dir,
@@ -60,9 +55,8 @@ sub pg_upgrade
 }
 
 # Upgrade a server that was stopped, and start the new one.
-sub upgrade
+sub upgrade ($old, $new, @options)
 {
-	my ($old, $new, @options) = @_;
 	my @command = pg_upgrade($old, $new, @options);
 
 	chdir($new->basedir) or die;

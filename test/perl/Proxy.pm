@@ -16,24 +16,20 @@
 #	far			forwards everything 50 ms later
 package Proxy;
 
-use strict;
-use warnings;
+use v5.36;
 
 use parent 'Listener';
 use IO::Select;
 use IO::Socket::UNIX;
 use Time::HiRes qw(usleep);
 
-sub new
+sub new ($class, $node, %address)
 {
-	my ($class, $node, %address) = @_;
-
 	return $class->start('pass', \%address, $node->host . '/.s.PGSQL.' . $node->port);
 }
 
-sub serve
+sub serve ($self, $listener, $path)
 {
-	my ($self, $listener, $path) = @_;
 	my $select = IO::Select->new($listener);
 	my %link;
 
@@ -73,9 +69,8 @@ sub serve
 }
 
 # Forward what there is from one end to the other; false: end the connection.
-sub forward
+sub forward ($self, $link, $from)
 {
-	my ($self, $link, $from) = @_;
 	my $mode = $self->told;
 	my $is_client = $from == $link->{client};
 

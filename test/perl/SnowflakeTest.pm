@@ -9,7 +9,7 @@
 #	Limits		no wait without an end
 #	Random		rounds of what is drawn at random
 #
-# "use SnowflakeTest;" is all that most tests begin with: it brings strict and warnings, too,
+# "use SnowflakeTest;" is all that most tests begin with: it brings strict, warnings and signatures,
 # Test::More, PostgreSQL's modules for tests, and time(), sleep() and usleep() of Time::HiRes.
 
 package SnowflakeTest;
@@ -18,6 +18,7 @@ use strict;
 use warnings;
 
 use Carp;
+use experimental ();
 use parent 'Exporter';
 use SnowflakeTest::Calls;
 use SnowflakeTest::Clients;
@@ -40,6 +41,7 @@ sub import
 
 	strict->import;
 	warnings->import;
+	experimental->import('signatures');
 	eval qq{
 		package $test;
 		use PostgreSQL::Test::Cluster;

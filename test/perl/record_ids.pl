@@ -7,8 +7,7 @@
 # lost or gives no answer for some seconds.  Each ID is a line of FILE with the
 # time at which it was received; errors go to FILE.errors.  It ends with SIGTERM.
 
-use strict;
-use warnings;
+use v5.36;
 
 use IO::Handle;
 use IPC::Open3;
@@ -25,9 +24,8 @@ open(my $errors, '>>', "$file.errors") or die "$file.errors: $!";
 $ids->autoflush(1);
 
 # Lines of psql up to one with a dot; undef if it ended or does not answer.
-sub answer
+sub answer ($from, $seconds)
 {
-	my ($from, $seconds) = @_;
 	my ($received, $until) = ('', time + $seconds);
 
 	while ($received !~ /^\.$/m)

@@ -10,9 +10,8 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $meta = decode_json(slurp_file("$top/META.json"));
 my $version = $meta->{version};
 
-sub edit
+sub edit ($file, $change)
 {
-	my ($file, $change) = @_;
 	my $path = "$dir/checkout/$file";
 	my $text = $change->(slurp_file($path));
 
@@ -23,9 +22,8 @@ sub edit
 
 # What it says of a copy in which a file is other, and whether it fails.  Dates are as on the day of a
 # release.
-sub said
+sub said ($file = undef, $change = undef)
 {
-	my ($file, $change) = @_;
 	my ($out, $err);
 
 	system_or_bail('sh', '-c', 'rm -rf "$2" && mkdir "$2" && cd "$1" && cp -R --parents META.json CHANGELOG.md README.md *.control */*.control debian docs src/sql registry/script convert/*--*.sql keys/*--*.sql "$2"',
@@ -39,10 +37,8 @@ sub said
 }
 
 # The same with another META.json
-sub said_of_meta
+sub said_of_meta ($change)
 {
-	my ($change) = @_;
-
 	return said('META.json', sub { my $copy = decode_json($_[0]); $change->($copy); return encode_json($copy) });
 }
 

@@ -40,10 +40,8 @@ append_to_file("$dir/run", $commands);
 $ENV{TMPDIR} = "$dir/tmp";
 
 # Start a shell command in a process group of its own, in the checkout.
-sub start
+sub start ($command)
 {
-	my ($command) = @_;
-
 	unlink $pid_file;
 	my $pid = fork() // die "fork: $!";
 	return $pid if $pid;
@@ -62,10 +60,8 @@ sub wait_for_server
 }
 
 # The server ends, and these copies are there.
-sub leaves
+sub leaves ($server, $copies, $label)
 {
-	my ($server, $copies, $label) = @_;
-
 	wait_until('the end of the server', sub { !kill 0, $server });
 	is(scalar(() = glob "$dir/tmp/snowflake.*"), $copies, $label);
 	return;

@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Calls;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use SnowflakeTest::Clock;
@@ -18,10 +17,8 @@ my $pause = 1.1;
 # FakeRegistry), so many times, and wait until each call has ended.  It calls once a
 # second at most, so more than that passes before, for the server alone: it has the
 # clock of set_clock.  Its worker is named by its process ID.
-sub call_registry
+sub call_registry ($node, $worker, $there, $times = undef)
 {
-	my ($node, $worker, $there, $times) = @_;
-
 	foreach (1 .. $times // 1)
 	{
 		my $before = $there->connections;

@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Clients;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use IPC::Run;
@@ -42,18 +41,16 @@ DO 'BEGIN PERFORM pg_sleep(0.02); END';
 };
 my %queries = (usual => $usual, asking => $asking, calm => $calm);
 
-sub client_queries
+sub client_queries ($kind)
 {
-	my ($kind) = @_;
 	my $round = $queries{$kind} x 100 . $large;
 
 	return $round x 200;
 }
 
 # Start clients that ask for IDs until they lose their connection.
-sub start_clients
+sub start_clients ($node, $n, $kind = undef)
 {
-	my ($node, $n, $kind) = @_;
 	my $script = $node->basedir . '/' . ($kind //= 'usual') . '.sql';
 
 	append_to_file($script, client_queries($kind)) unless -e $script;
@@ -102,10 +99,8 @@ sub finish_clients
 }
 
 # Have a server end the sessions of its clients.
-sub end_clients
+sub end_clients ($node)
 {
-	my ($node) = @_;
-
 	sql($node, q{
 		SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = 'client'});
@@ -120,19 +115,12 @@ sub client_errors
 }
 
 # All IDs in table t, in their order.
-sub stored_ids
-{
-	my ($node) = @_;
-
-	return [ split /\n/, sql($node, 'SELECT id FROM t ORDER BY id') ];
-}
+sub stored_ids ($node) { return [ split /\n/, sql($node, 'SELECT id FROM t ORDER BY id') ]; }
 
 # Start clients that insert rows into a table, each in a transaction of its own, until
 # stop_writing().
-sub start_writing
+sub start_writing ($node, $table, $n = undef)
 {
-	my ($node, $table, $n) = @_;
-
 	sql($node, q{
 		CREATE TABLE IF NOT EXISTS halt ();
 		TRUNCATE halt;
@@ -151,9 +139,8 @@ sub start_writing
 }
 
 # Stop them, and test that none got an error.  Returns how many rows they inserted.
-sub stop_writing
+sub stop_writing ($writing)
 {
-	my ($writing) = @_;
 	my @sessions = @{ $writing->{sessions} };
 	my $rows = 0;
 

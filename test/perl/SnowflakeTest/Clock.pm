@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Clock;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Config;
 use Exporter 'import';
@@ -17,9 +16,8 @@ our @EXPORT = qw(
 
 # Compile a C file, unless that was done, into the directory of the tests' data;
 # returns what it is there.
-sub compile
+sub compile ($source, @flags)
 {
-	my ($source, @flags) = @_;
 	my $target = "$PostgreSQL::Test::Utils::tmp_check/" . basename($source, '.c');
 
 	if (!-e $target || -M $target > -M $source)
@@ -33,9 +31,8 @@ sub compile
 }
 
 # Write integers of 64 bits to a file, in place, because it may be mapped.
-sub write_integers
+sub write_integers ($path, @values)
 {
-	my ($path, @values) = @_;
 	my $data = pack('q*', @values);
 
 	open(my $file, '>>', $path) or die "$path: $!";
@@ -46,18 +43,11 @@ sub write_integers
 	return;
 }
 
-sub clock_file
-{
-	my ($node) = @_;
-
-	return $node->basedir . '/wall_clock';
-}
+sub clock_file ($node) { return $node->basedir . '/wall_clock'; }
 
 # The environment of a server that has a clock of its own.
-sub fake_clock
+sub fake_clock ($node)
 {
-	my ($node) = @_;
-
 	set_clock($node, 0) unless -e clock_file($node);
 	return (
 		LD_PRELOAD => compile(dirname(__FILE__) . '/wall_clock.c', '-shared', '-fPIC'),
@@ -67,10 +57,8 @@ sub fake_clock
 # Set the clock of a server to so many seconds from the real time, also while the
 # server runs; and have it see so many seconds pass more than there were.  The rest of a test
 # is skipped where a time has 32 bits and cannot be that.
-sub set_clock
+sub set_clock ($node, @seconds)
 {
-	my ($node, @seconds) = @_;
-
 	if ($Config{longsize} < 8 && abs(time + $seconds[0]) >= 2**31)
 	{
 		Test::More->builder->skip('times have 32 bits');
@@ -83,18 +71,15 @@ sub set_clock
 
 # Have the clock of a server stand still at a time, in seconds since 1970; with 0 it goes on.
 # Timeouts of its sessions do not end while it stands still.
-sub stop_clock
+sub stop_clock ($node, $seconds)
 {
-	my ($node, $seconds) = @_;
-
 	write_integers(clock_file($node), 0, 0, sprintf('%.0f', 1_000_000 * $seconds));
 	return;
 }
 
 # Have so many seconds more pass for a server, by all of its clocks, at once.
-sub pass_time
+sub pass_time ($node, $seconds)
 {
-	my ($node, $seconds) = @_;
 	my $us = sprintf('%.0f', 1_000_000 * $seconds);
 	my ($wall, $steady) = unpack('q*', slurp_file(clock_file($node)));
 
@@ -103,10 +88,8 @@ sub pass_time
 }
 
 # Start a server that has the clock of set_clock.
-sub start_with_clock
+sub start_with_clock ($node, %params)
 {
-	my ($node, %params) = @_;
-
 	local %ENV = (%ENV, fake_clock($node));
 	return $node->start(%params);
 }

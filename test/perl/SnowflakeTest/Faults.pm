@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Faults;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use IPC::SysV qw(IPC_RMID);
@@ -24,9 +23,8 @@ our @EXPORT = qw(
 
 # The one process of a server that pg_stat_activity has with this backend_type.
 # It may be about to start, so this waits for it.
-sub server_process
+sub server_process ($node, $type)
 {
-	my ($node, $type) = @_;
 	my $query =
 	  "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'";
 
@@ -37,9 +35,8 @@ sub server_process
 # Stop a walsender, so that its standby gets nothing any more.  It is stopped where it
 # waits for something to do: if it had the lock that commits need, these would hang until
 # it continues, and could not even be terminated.
-sub stop_walsender
+sub stop_walsender ($node, $pid)
 {
-	my ($node, $pid) = @_;
 	my $query = "SELECT wait_event LIKE 'WalSender%' FROM pg_stat_activity WHERE pid = $pid";
 
 	wait_until(
@@ -55,9 +52,8 @@ sub stop_walsender
 
 # Kill the postmaster with SIGKILL, and children of it that would not notice, and wait until the
 # others did.  Nothing stays of its shared memory.
-sub kill_postmaster
+sub kill_postmaster ($node, @children)
 {
-	my ($node, @children) = @_;
 	my $data = $node->data_dir;
 	my ($postmaster, $shmid) = slurp_file("$data/postmaster.pid") =~ /\A(\d+)\n.*^ *\d+ +(\d+) *$/ms;
 	my @mapped = map { m{ (/dev/shm/PostgreSQL\.\d+)} } split /\n/, eval { slurp_file("/proc/$postmaster/maps") } // '';
@@ -82,27 +78,23 @@ sub kill_postmaster
 
 # Does a server take connections?  This writes nothing to psql, as IPC::Run dies of
 # a broken pipe where psql ends before it has read that.
-sub is_up
+sub is_up ($node)
 {
-	my ($node) = @_;
-
 	return system('psql', '-XAtq', '-o', '/dev/null', '-d',
 		$node->connstr('postgres'), '-c', 'SELECT 1') == 0;
 }
 
 # Wait until a server takes connections again.
-sub wait_until_up
+sub wait_until_up ($node)
 {
-	my ($node) = @_;
 	wait_until('a server that takes connections', sub { is_up($node) });
 	return;
 }
 
 # Stop a process where it is, unless it has ended, which may be before its parent knows.
 # Returns whether it is stopped.
-sub stop_process
+sub stop_process ($pid)
 {
-	my ($pid) = @_;
 	my $state = '';
 
 	kill('STOP', $pid) or return 0;
@@ -117,9 +109,8 @@ sub stop_process
 
 # Kill a process of a server with SIGKILL, and wait until the server is back from its
 # recovery.  Returns whether there was one, which would else have gone on.
-sub crash_process
+sub crash_process ($node, $pid)
 {
-	my ($node, $pid) = @_;
 	my $offset = -s $node->logfile;
 
 	stop_process($pid) or return 0;
@@ -132,9 +123,8 @@ sub crash_process
 # Attach a debugger to a process of a server, with these commands, and wait until it
 # prints a line like this.  Returns the session, or nothing if there is no debugger, or
 # it cannot attach.  The commands run in the server's base directory.
-sub debug_process
+sub debug_process ($node, $pid, $line, @commands)
 {
-	my ($node, $pid, $line, @commands) = @_;
 	my $script = $node->basedir . '/gdb';
 	my %gdb = (out => '', err => '');
 
@@ -154,10 +144,8 @@ sub debug_process
 }
 
 # Wait until the debugger prints a line.  Returns whether it did.
-sub wait_for_debugger
+sub wait_for_debugger ($gdb, $line)
 {
-	my ($gdb, $line) = @_;
-
 	wait_until(
 		"a line of gdb like $line",
 		sub {
@@ -169,18 +157,11 @@ sub wait_for_debugger
 }
 
 # Wait until the debugger has ended.
-sub finish_debugger
-{
-	my ($gdb) = @_;
-
-	$gdb->{run}->finish;
-	return;
-}
+sub finish_debugger ($gdb) { $gdb->{run}->finish; return; }
 
 # Crash one of the clients' backends.
-sub kill_backend
+sub kill_backend ($node)
 {
-	my ($node) = @_;
 	my $pid = sql($node, q{
 		SELECT pid FROM pg_stat_activity
 		WHERE application_name = 'client' AND backend_type = 'client backend'
@@ -191,9 +172,8 @@ sub kill_backend
 }
 
 # One life of a server under load, which ends in a way.
-sub live
+sub live ($ledger, $node, $end)
 {
-	my ($ledger, $node, $end) = @_;
 	my $first = first_id($ledger, $node);
 	my @clients = start_clients($node, 4);
 
@@ -213,9 +193,8 @@ sub live
 # reached it.  With a synchronous standby it has all that clients of the primary
 # received instead.  Returns these, the rows, the standby's mark at its
 # promotion, its first ID, and the errors that clients got.
-sub failover
+sub failover ($ledger, $name, %params)
 {
-	my ($ledger, $name, %params) = @_;
 	my $primary = PostgreSQL::Test::Cluster->new("primary_$name");
 	my %result;
 

@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Ledger;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
@@ -31,9 +30,8 @@ sub new_ledger
 }
 
 # Note the IDs of one era, a list for each client in the order of receipt.
-sub note_ids
+sub note_ids ($ledger, @clients)
 {
-	my ($ledger, @clients) = @_;
 	my %seen;
 	my $greatest = $ledger->{last};
 
@@ -56,9 +54,8 @@ sub note_ids
 # One ID, and a note of how long it took: what it takes to connect does not
 # count.  In a context of lists also the error that the call got instead, which
 # is fatal otherwise.
-sub first_id
+sub first_id ($ledger, $node)
 {
-	my ($ledger, $node) = @_;
 	my ($stdout, $stderr);
 
 	$node->psql(
@@ -84,11 +81,6 @@ sub first_id
 }
 
 # What the ledger says, to be compared with '0 duplicates, 0 falls'.
-sub verdict
-{
-	my ($ledger) = @_;
-
-	return "$ledger->{duplicates} duplicates, $ledger->{falls} falls";
-}
+sub verdict ($ledger) { return "$ledger->{duplicates} duplicates, $ledger->{falls} falls"; }
 
 1;

@@ -4,8 +4,7 @@
 
 package SnowflakeTest::Limits;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Carp;
 use Exporter 'import';
@@ -19,9 +18,8 @@ our @EXPORT = qw(wait_until);
 
 # Wait until a function returns true, and return that; the function is called at least
 # every 0.1 s.  Dies with what was waited for, and what the second function returns.
-sub wait_until
+sub wait_until ($what, $condition, $seen = undef)
 {
-	my ($what, $condition, $seen) = @_;
 	my $end = time + limit();
 	my $pause = 10_000;
 
@@ -67,11 +65,7 @@ sub report_servers
 #
 # Programs: each start and each end begins a new wait, which SIGALRM ends.
 #
-sub begin_wait
-{
-	alarm(limit());
-	return;
-}
+sub begin_wait { alarm(limit()); return; }
 
 $SIG{ALRM} = sub {
 	my $where = Carp::longmess('');
@@ -107,12 +101,10 @@ my @programs = ('IPC::Run::start', 'IPC::Run::finish', 'PostgreSQL::Test::Utils:
 
 # As PostgreSQL::Test::Cluster has it, which counts attempts instead of looking at the
 # clock, and so waits many times as long on a busy machine.
-sub poll_query_until
+sub poll_query_until ($self, $database, $query, $expected = 't')
 {
-	my ($self, $database, $query, $expected) = @_;
 	my ($out, $err);
 
-	$expected //= 't';
 	my $end = time + limit();
 	for (my $pause = 10_000;; $pause = 2 * $pause < 100_000 ? 2 * $pause : 100_000)
 	{

@@ -3,8 +3,7 @@
 
 package SnowflakeTest::Online;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use IPC::Run;
@@ -24,9 +23,8 @@ my $application = 'conversion';
 
 # Statements of a session, each sent by itself; returns standard error, and in a context of
 # lists standard output, too.
-sub run_in
+sub run_in ($node, $database, @statements)
 {
-	my ($node, $database, @statements) = @_;
 	my ($out, $err);
 
 	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr($database), map { ('-c', $_) } @statements ],
@@ -35,19 +33,15 @@ sub run_in
 }
 
 # Begin with these tables, in an empty schema "shop".
-sub create
+sub create ($node, $statements)
 {
-	my ($node, $statements) = @_;
-
 	sql($node, "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
 	return;
 }
 
 # Call snowflake_convert_online() with arguments; returns what it says.
-sub convert_online
+sub convert_online ($node, $database, $arguments, %options)
 {
-	my ($node, $database, $arguments, %options) = @_;
-
 	return finish_converting(start_converting($node, $database, $arguments, undef, %options));
 }
 
@@ -55,9 +49,8 @@ sub convert_online
 #
 #	connection		more of the connection string, such as a user
 #	before, after	lists of statements of the same session, which return $call->{out}
-sub start_converting
+sub start_converting ($node, $database, $arguments, $said = undef, %options)
 {
-	my ($node, $database, $arguments, $said, %options) = @_;
 	my %call = (out => '', err => '');
 	my @statements = (@{ $options{before} // [] }, "CALL snowflake_convert_online($arguments)", @{ $options{after} // [] });
 
@@ -74,9 +67,8 @@ sub start_converting
 }
 
 # Wait until a call has said something.
-sub wait_until_said
+sub wait_until_said ($call, $said)
 {
-	my ($call, $said) = @_;
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 
 	while ($call->{err} !~ $said)
@@ -89,18 +81,15 @@ sub wait_until_said
 }
 
 # Wait for the end of a call; returns all that it said.
-sub finish_converting
+sub finish_converting ($call)
 {
-	my ($call) = @_;
-
 	eval { $call->{run}->finish };
 	return $call->{err};
 }
 
 # The process of a call that has been started.
-sub converting_pid
+sub converting_pid ($node)
 {
-	my ($node) = @_;
 	my $query = "FROM pg_stat_activity WHERE application_name = '$application' AND query LIKE 'CALL%'";
 
 	wait_until_true($node, "SELECT count(*) = 1 $query", 'no conversion has begun');
@@ -108,10 +97,8 @@ sub converting_pid
 }
 
 # The tables, with so many orders.
-sub create_shop
+sub create_shop ($node, $database, $norders)
 {
-	my ($node, $database, $norders) = @_;
-
 	$node->safe_psql(
 		$database, qq{
 		CREATE TABLE audit (id bigint, op text);
@@ -180,10 +167,8 @@ sub create_shop
 }
 
 # What psql says of all of it.
-sub describe_shop
+sub describe_shop ($node, $database)
 {
-	my ($node, $database) = @_;
-
 	return $node->safe_psql(
 		$database, q{
 		\pset tuples_only off
@@ -212,9 +197,8 @@ sub describe_shop
 
 # Clients that use all tables, each transaction in a session of its own if they are to
 # reconnect.
-sub start_shoppers
+sub start_shoppers ($node, $database, $norders, %options)
 {
-	my ($node, $database, $norders, %options) = @_;
 	my $file = $node->basedir . "/$database.sql";
 
 	append_to_file($file, qq{
@@ -255,10 +239,8 @@ DELETE FROM orders WHERE id = :new AND random() < 0.5;
 	return \%clients;
 }
 
-sub stop_shoppers
+sub stop_shoppers ($clients)
 {
-	my ($clients) = @_;
-
 	$clients->{run}->signal('TERM');
 	eval { $clients->{run}->finish };
 	my $errors = slurp_file($clients->{err});
@@ -267,10 +249,8 @@ sub stop_shoppers
 }
 
 # Is every row there, and right?  Returns what is wrong.
-sub shop_is_whole
+sub shop_is_whole ($node, $database, $norders)
 {
-	my ($node, $database, $norders) = @_;
-
 	return $node->safe_psql(
 		$database, qq{
 		SELECT 'orders', count(*) FROM orders WHERE note = 'old' HAVING count(*) <> $norders
@@ -289,10 +269,8 @@ sub shop_is_whole
 }
 
 # What a conversion has left behind.
-sub nothing_is_left
+sub nothing_is_left ($node, $database)
 {
-	my ($node, $database) = @_;
-
 	return $node->safe_psql(
 		$database, q{
 		SELECT attname::text FROM pg_attribute WHERE attname ~ 'snowflake_(new|swap)' AND NOT attisdropped

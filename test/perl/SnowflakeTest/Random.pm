@@ -5,8 +5,7 @@
 
 package SnowflakeTest::Random;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use Time::HiRes qw(time);
@@ -20,16 +19,11 @@ my $end;
 sub one { return $_[ int rand @_ ]; }
 
 # Without a number of seconds, rounds are always the same.
-sub first_seed
-{
-	return $ENV{SNOWFLAKE_SEED} // ($seconds ? int(rand(1e6)) : 1);
-}
+sub first_seed { return $ENV{SNOWFLAKE_SEED} // ($seconds ? int(rand(1e6)) : 1); }
 
 # Is there another round, after so many of those that are usual?
-sub more_rounds
+sub more_rounds ($done, $usual)
 {
-	my ($done, $usual) = @_;
-
 	return $done < $usual if !$seconds;
 	$end //= time + $seconds;
 	return time < $end;

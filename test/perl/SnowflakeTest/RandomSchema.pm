@@ -3,8 +3,7 @@
 
 package SnowflakeTest::RandomSchema;
 
-use strict;
-use warnings;
+use v5.36;
 
 use SnowflakeTest::Random qw(one);
 
@@ -150,25 +149,20 @@ sub say_sql { push @{ $state{statements} }, @_; return; }
 sub name { return $_[0] . ++$state{number}; }
 
 # An expression, and a condition, with a column.
-sub expression
+sub expression ($c)
 {
-	my ($c) = @_;
-
 	return one($c, $c, $c, $c, "($c + 1)", "($c % 7)", "(${c}::text)", "($c || code)", "(coalesce($c, n))", "($c + n)", "(${c}::bigint)", "(twice($c))",
 		"($c / 2.5)", maybe(0.2) ? "(narrow($c))" : "($c * 2)", "(-$c)", "(ARRAY[$c, n])", "(int4range($c, NULL))", "(abs($c))", "(n - $c)", "(CASE WHEN $c > 5 THEN code END)", "(to_hex($c))", "(md5(${c}::text))");
 }
 
-sub condition
+sub condition ($c)
 {
-	my ($c) = @_;
-
 	return one("$c > 5", "$c IS NOT NULL", "n > $c", "$c % 2 = 0", "$c = ANY ('{1,2,3}')", "$c BETWEEN 1 AND 100", "$c IN (1, 2, 3)", "$c > 0 AND code <> ''",
 		"$c > 0", maybe(0.2) ? "$c < 1000" : "$c > -1000", "$c <> n + 1000", "${c}::text <> ''", "($c, n) <> (0, 0)", "twice($c) > 0", maybe(0.2) ? "narrow($c) >= 0" : "abs($c) > 0", "$c > 2.5", "$c IS DISTINCT FROM n", "(n > 3 OR $c > 3)", "n > 0");
 }
 
-sub index_element
+sub index_element ($c)
 {
-	my ($c) = @_;
 	my $element = expression($c);
 
 	$element .= one(maybe(0.2) ? ' int4_ops' : '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') if $element eq $c && maybe(0.25);
@@ -178,8 +172,7 @@ sub index_element
 # Things that a table may have, each with a column; and which of them, by their
 # numbers, a conversion might accept.
 my @decorations = (
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $i = name('i');
 
 		say_sql(sprintf('CREATE %sINDEX %s ON %s (%s)%s%s%s%s', one('', '', '', 'UNIQUE '), $i, $t, index_element($c), one('', '', ' INCLUDE (n)', " INCLUDE ($c)", ' INCLUDE (code)'),
@@ -190,16 +183,13 @@ my @decorations = (
 		say_sql("ALTER TABLE $t REPLICA IDENTITY USING INDEX $i") if maybe(0.15);
 		say_sql("ALTER INDEX $i DEPENDS ON EXTENSION btree_gist") if maybe(0.07);
 	},
-	sub {
-		my ($t, $c) = @_;
-
+	sub ($t, $c) {
 		say_sql(sprintf('CREATE INDEX %s ON %s USING %s%s', name('i'), $t,
 			one("hash ($c)", "brin ($c)", "brin ($c int4_minmax_multi_ops)", "brin ($c int4_bloom_ops) WITH (pages_per_range = 4)", "brin ($c, n)", "gist ($c)", "gist (span) INCLUDE ($c)",
 				"gist (span, $c)", "spgist (code) INCLUDE ($c)", "gin (tags)", "gin ((ARRAY[$c]))", "gist ($c gist_int4_ops)", "hash ((($c + n)))", "gist (span)", "brin ((twice($c)))"),
 			maybe(0.3) ? ' WHERE ' . condition($c) : ''));
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $k = name('k');
 
 		say_sql(sprintf('ALTER TABLE %s ADD CONSTRAINT %s %s', $t, $k,
@@ -207,8 +197,7 @@ my @decorations = (
 				"UNIQUE (code)", "UNIQUE ($c, code) WITH (fillfactor = 80)", "UNIQUE (code, $c)", "UNIQUE (n, $c)")));
 		say_sql("COMMENT ON CONSTRAINT $k ON $t IS 'k'") if maybe(0.2);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $k = name('x');
 
 		say_sql(sprintf('ALTER TABLE %s ADD CONSTRAINT %s EXCLUDE %s%s', $t, $k,
@@ -217,15 +206,13 @@ my @decorations = (
 			one('', " WHERE (" . condition($c) . ')', ' DEFERRABLE INITIALLY DEFERRED')));
 		say_sql("COMMENT ON CONSTRAINT $k ON $t IS 'x'") if maybe(0.2);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $k = name('ch');
 
 		say_sql(sprintf('ALTER TABLE %s ADD CONSTRAINT %s CHECK (%s)%s%s', $t, $k, condition($c), one('', '', '', ' NO INHERIT'), one('', '', '', ' NOT VALID')));
 		say_sql("COMMENT ON CONSTRAINT $k ON $t IS 'ch'") if maybe(0.2);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $s = name('s');
 
 		say_sql(sprintf('CREATE STATISTICS %s%s ON %s FROM %s', $s, one('', '', ' (mcv)', ' (ndistinct, dependencies)'), one("$c, n", "n, $c", "($c % 3)", "($c % 3), n", "($c + n), code", "$c, n, code", "(twice($c)), (n + 1)", "n, code"), $t));
@@ -233,8 +220,7 @@ my @decorations = (
 		say_sql("COMMENT ON STATISTICS $s IS 's'") if maybe(0.2);
 		say_sql("ANALYZE $t") if maybe(0.3);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $p = name('p');
 		my $for = one('ALL', 'SELECT', 'UPDATE');
 
@@ -243,8 +229,7 @@ my @decorations = (
 			$for ne 'SELECT' && maybe(0.5) ? ' WITH CHECK (' . condition($c) . ')' : ''));
 		say_sql("COMMENT ON POLICY $p ON $t IS 'p'") if maybe(0.2);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $g = name('g');
 
 		say_sql(sprintf('CREATE TRIGGER %s %s EXECUTE FUNCTION passes()', $g,
@@ -255,8 +240,7 @@ my @decorations = (
 		say_sql("ALTER TABLE $t " . one('DISABLE', 'ENABLE ALWAYS', 'ENABLE REPLICA') . " TRIGGER $g") if maybe(0.3);
 		say_sql("COMMENT ON TRIGGER $g ON $t IS 'g'") if maybe(0.2);
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $v = name('v');
 		my $from = one($t, $t, $t, "$t AS x", @{ $state{views} });
 
@@ -270,9 +254,7 @@ my @decorations = (
 		say_sql("CREATE VIEW ${v}v AS SELECT * FROM $v") if maybe(0.3);
 		push @{ $state{views} }, $v;
 	},
-	sub {
-		my ($t, $c) = @_;
-
+	sub ($t, $c) {
 		say_sql(one(sprintf('CREATE MATERIALIZED VIEW %s AS SELECT %s FROM %s', name('mv'), one("$c, n", 'n, code', "max($c)"), $t),
 			"CREATE RULE r1 AS ON INSERT TO $t WHERE NEW.$c = -5 DO INSTEAD NOTHING", "CREATE RULE r2 AS ON UPDATE TO $t DO ALSO SELECT 1", "CREATE RULE r3 AS ON DELETE TO $t DO ALSO INSERT INTO log VALUES (OLD.n)",
 			"CREATE RULE r4 AS ON INSERT TO log WHERE EXISTS (SELECT FROM $t WHERE $c = -1) DO INSTEAD NOTHING",
@@ -280,22 +262,17 @@ my @decorations = (
 			"CREATE FUNCTION f3($t) RETURNS int LANGUAGE sql AS 'SELECT \$1.n'", "CREATE TABLE of_rows (r $t)", "CREATE FUNCTION f4() RETURNS int LANGUAGE plpgsql AS 'DECLARE r $t; BEGIN SELECT * INTO r FROM $t LIMIT 1; RETURN r.n; END'",
 			"CREATE TYPE composite AS (r $t, n int)", "CREATE DOMAIN over AS $t"));
 	},
-	sub {
-		my ($t, $c) = @_;
+	sub ($t, $c) {
 		my $b = name('pub');
 
 		say_sql("CREATE PUBLICATION $b FOR " . one("TABLE $t ($c, n)", "TABLE $t (n, $c, code)", "TABLE $t ($c) WHERE ($c > 5)", "TABLE $t (n, $c) WHERE (n > 5)", "TABLE $t", 'ALL TABLES', 'TABLES IN SCHEMA "The shop"')
 			. one('', " WITH (publish = 'insert')", " WITH (publish_via_partition_root = true, publish = 'insert,delete')"));
 	},
-	sub {
-		my ($t, $c) = @_;
-
+	sub ($t, $c) {
 		say_sql("ALTER TABLE $t ADD " . name('gen') . ' ' . one("int GENERATED ALWAYS AS ($c + 1) STORED", "bigint GENERATED ALWAYS AS ($c * 2) STORED", "int GENERATED ALWAYS AS (n * 2) STORED", "text GENERATED ALWAYS AS (${c}::text || code) STORED",
 			"varchar(12) GENERATED ALWAYS AS (${c}::text) STORED", "text GENERATED ALWAYS AS (upper(code)) STORED", "boolean GENERATED ALWAYS AS ($c > 5) STORED"));
 	},
-	sub {
-		my ($t, $c) = @_;
-
+	sub ($t, $c) {
 		say_sql(one("ALTER TABLE $t ALTER $c SET STATISTICS 250", "ALTER TABLE $t ALTER big SET STORAGE EXTERNAL", "ALTER TABLE $t ALTER big SET COMPRESSION pglz", "COMMENT ON COLUMN $t.$c IS 'key'", "COMMENT ON TABLE $t IS 'table'",
 			"GRANT SELECT ($c, n), UPDATE ($c) ON $t TO regress_reader", "GRANT INSERT ON $t TO regress_reader WITH GRANT OPTION", "ALTER TABLE $t ALTER $c SET (n_distinct = 100)", "ALTER TABLE $t SET (fillfactor = 50, autovacuum_enabled = off)",
 			"ALTER TABLE $t SET (toast.autovacuum_enabled = off)", "ALTER TABLE $t REPLICA IDENTITY FULL", "ALTER TABLE $t REPLICA IDENTITY NOTHING", "ALTER TABLE $t DROP COLUMN m", "ALTER TABLE $t SET UNLOGGED",
@@ -314,10 +291,8 @@ my %accepted = (
 my $columns = 'code text, n int, m int, span int8range, tags int[], big text';
 
 # The columns that an INSERT names, with values for row i.
-sub values_for
+sub values_for ($i)
 {
-	my ($i) = @_;
-
 	return "'c' || $i, $i % 50, $i, int8range($i, $i + 1), ARRAY[$i], repeat('x', $i % 9)";
 }
 
@@ -357,9 +332,8 @@ sub make_root
 }
 
 # A table that references another.
-sub make_child
+sub make_child ($no, $parent, $parent_column)
 {
-	my ($no, $parent, $parent_column) = @_;
 	my $t = "child$no";
 	my $part = maybe(0.15);
 	my $reference = one('root', 'root int', 'root int', 'root int NOT NULL', 'root int DEFAULT 1', 'root smallint', 'root bigint');
@@ -383,10 +357,8 @@ sub make_child
 }
 
 # A random schema: statements that create it, some of which may be errors, and the key.
-sub make
+sub make ($seed)
 {
-	my ($seed) = @_;
-
 	srand($seed);
 	%state = (statements => [ 'SET client_min_messages = warning', 'SET search_path = "The shop", public', 'CREATE TABLE log (n int)' ], inserts => [], tables => [ [ 'root', 'id' ] ], views => [], number => 0,
 		mode => one('direct', 'direct', 'online', 'online', 'any'));

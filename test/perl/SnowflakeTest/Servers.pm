@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Servers;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Carp;
 use FindBin;
@@ -22,9 +21,8 @@ our @EXPORT = qw(
 
 # A server with the extension in database postgres, and that of the test's folder; the rest of
 # the arguments are lines of its configuration, after parameters of init() if there are any.
-sub new_server
+sub new_server ($name, @arguments)
 {
-	my ($name, @arguments) = @_;
 	my ($options, @conf) = (ref $arguments[0] ? () : {}, @arguments);
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
@@ -53,9 +51,8 @@ sub new_server_with_clock { return new_server($_[0], { with_clock => 1 }, @_[ 1 
 sub new_primary { return new_server($_[0], { allows_streaming => 1 }, @_[ 1 .. $#_ ]); }
 
 # A standby of a server, with lines of its configuration.
-sub new_standby
+sub new_standby ($primary, $name, @conf)
 {
-	my ($primary, $name, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$primary->backup($name);
@@ -66,10 +63,8 @@ sub new_standby
 }
 
 # Set synchronous_standby_names, and wait until there is such a standby, or none is required.
-sub require_standbys
+sub require_standbys ($primary, $names)
 {
-	my ($primary, $names) = @_;
-
 	reload_with($primary, "synchronous_standby_names = '$names'");
 	wait_until_true($primary, $names eq ''
 		? "SELECT current_setting('synchronous_standby_names') = ''"
@@ -80,9 +75,8 @@ sub require_standbys
 
 # A server whose database postgres grants worker IDs, with arguments of
 # snowflake_registry.create().
-sub new_registry
+sub new_registry ($name, $arguments, @conf)
 {
-	my ($name, $arguments, @conf) = @_;
 	my $node = new_server($name, @conf);
 
 	sql($node, "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create($arguments)");
@@ -90,9 +84,8 @@ sub new_registry
 }
 
 # A server that has its own registry, also for range sequences of a database.
-sub new_own_registry
+sub new_own_registry ($name, $database, @conf)
 {
-	my ($name, $database, @conf) = @_;
 	my $node = new_registry($name, '1, 100, new => true', @conf);
 
 	sql($node, "SELECT snowflake_registry.add_database('$database')");
@@ -114,10 +107,8 @@ sub registry_conf
 }
 
 # Have a subscription copy the positions of sequences (since PostgreSQL 19), and wait for that.
-sub synchronize_sequences
+sub synchronize_sequences ($node, $command)
 {
-	my ($node, $command) = @_;
-
 	sql($node, $command);
 	wait_until_true($node, q{
 		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
@@ -130,66 +121,47 @@ sub synchronize_sequences
 sub conninfo_user { return "user='" . (getpwuid($>) =~ s/([\\'])/\\$1/gr) . "'"; }
 
 # A line of configuration with any value
-sub setting
-{
-	my ($name, $value) = @_;
-
-	return "$name = '" . ($value =~ s/\\/\\\\/gr =~ s/'/''/gr) . "'";
-}
+sub setting ($name, $value) { return "$name = '" . ($value =~ s/\\/\\\\/gr =~ s/'/''/gr) . "'"; }
 
 # Do the server's processes inherit what the postmaster has?  Not those that
 # script/tests/asserts exec-backend builds.
 sub inherits { return `pg_config --cflags` !~ /-DEXEC_BACKEND/; }
 
 # What statements return in database postgres; with parameters of safe_psql().  They succeed.
-sub sql
-{
-	my ($node, $sql, %params) = @_;
-
-	return $node->safe_psql('postgres', $sql, %params);
-}
+sub sql ($node, $sql, %params) { return $node->safe_psql('postgres', $sql, %params); }
 
 # A query is true, soon: a test with a label; or what the test needs, and why says that it is
 # not so.
-sub becomes_true
+sub becomes_true ($node, $query, $label)
 {
-	my ($node, $query, $label) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return ok($node->poll_query_until('postgres', $query), $label);
 }
 
-sub wait_until_true
+sub wait_until_true ($node, $query, $why = undef)
 {
-	my ($node, $query, $why) = @_;
-
 	$node->poll_query_until('postgres', $query) or croak($why // 'waited in vain');
 	return;
 }
 
 # Lines of configuration, which the server reads
-sub reload_with
+sub reload_with ($node, @conf)
 {
-	my ($node, @conf) = @_;
-
 	$node->append_conf('postgresql.conf', join("\n", @conf));
 	$node->reload;
 	return;
 }
 
-sub restart_with
+sub restart_with ($node, @conf)
 {
-	my ($node, @conf) = @_;
-
 	$node->append_conf('postgresql.conf', join("\n", @conf));
 	$node->restart;
 	return;
 }
 
 # The error that a query gets: SQLSTATE, message, detail and hint.
-sub sql_error
+sub sql_error ($node, $sql, %params)
 {
-	my ($node, $sql, %params) = @_;
 	my ($stdout, $stderr);
 
 	$node->psql(
@@ -202,19 +174,16 @@ sub sql_error
 }
 
 # A test that statements fail, with such an error
-sub sql_fails
+sub sql_fails ($node, $sql, $error, $label)
 {
-	my ($node, $sql, $error, $label) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return like(sql_error($node, $sql), $error, $label);
 }
 
 # A server that is down refuses to start with lines of configuration, and says
 # why.  The lines are taken back.
-sub start_fails
+sub start_fails ($node, $conf, $why, $name)
 {
-	my ($node, $conf, $why, $name) = @_;
 	my $file = $node->data_dir . '/postgresql.conf';
 	my $before = slurp_file($file);
 	my $offset = -s $node->logfile // 0;
@@ -233,10 +202,8 @@ sub start_fails
 # Change a setting, and wait until the checkpointer has it, which keeps some in
 # shared memory for the others.  It reads the configuration before a checkpoint that
 # was requested later.
-sub change_setting
+sub change_setting ($node, $name, $value)
 {
-	my ($node, $name, $value) = @_;
-
 	reload_with($node, "$name = '$value'");
 	wait_until_true($node, "SELECT current_setting('$name') = '$value'", "$name is not $value");
 	sql($node, 'CHECKPOINT') foreach 1 .. 2;
@@ -244,9 +211,8 @@ sub change_setting
 }
 
 # Start psql sessions, one for each query, all at once.
-sub start_queries
+sub start_queries ($node, @queries)
 {
-	my ($node, @queries) = @_;
 	my @sessions;
 
 	foreach my $query (@queries)
@@ -278,10 +244,8 @@ sub finish_queries
 }
 
 # Does a process wait for synchronous standbys, soon?
-sub waits_for_standbys
+sub waits_for_standbys ($node)
 {
-	my ($node) = @_;
-
 	return $node->poll_query_until(
 		'postgres', q{
 		SELECT count(*) = 1 FROM pg_stat_activity
@@ -290,18 +254,11 @@ sub waits_for_standbys
 }
 
 # A wait event as a string in SQL: extensions have names for theirs since PostgreSQL 17.
-sub wait_event
-{
-	my ($node, $name) = @_;
-
-	return $node->pg_version >= 17 ? "'$name'" : "'Extension'";
-}
+sub wait_event ($node, $name) { return $node->pg_version >= 17 ? "'$name'" : "'Extension'"; }
 
 # The durable mark of a server, also of a standby.
-sub mark_of
+sub mark_of ($node)
 {
-	my ($node) = @_;
-
 	return sql($node, q{
 		SELECT coalesce(max(remote_lsn - '0/0'), 0)::bigint
 		FROM pg_replication_origin_status WHERE local_id = 65534});

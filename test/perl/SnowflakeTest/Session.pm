@@ -2,8 +2,7 @@
 
 package SnowflakeTest::Session;
 
-use strict;
-use warnings;
+use v5.36;
 
 use IPC::Open3;
 use PostgreSQL::Test::Cluster;
@@ -12,18 +11,16 @@ use PostgreSQL::Test::Utils;
 my $END = 'the-end-of-a-statement';
 
 # With the rest of the arguments, psql has more options.
-sub new
+sub new ($class, $node, $database, @options)
 {
-	my ($class, $node, $database, @options) = @_;
 	my $self = bless { node => $node, database => $database, options => \@options }, $class;
 
 	$self->connect;
 	return $self;
 }
 
-sub connect
+sub connect ($self)
 {
-	my ($self) = @_;
 	my ($in, $out);
 
 	local %ENV = $self->{node}->_get_env();
@@ -36,26 +33,17 @@ sub connect
 
 # Executes statements; returns what they print, without where that stands in the server's
 # source, and the first error of it, or an empty string.
-sub run
+sub run ($self, $sql)
 {
-	my ($self, $sql) = @_;
-
 	$self->send($sql);
 	return $self->receive;
 }
 
 # The same in two parts, between which others can do something
-sub send
-{
-	my ($self, $sql) = @_;
+sub send ($self, $sql) { print { $self->{in} } "$sql\n;\n\\echo $END\n"; return; }
 
-	print { $self->{in} } "$sql\n;\n\\echo $END\n";
-	return;
-}
-
-sub receive
+sub receive ($self)
 {
-	my ($self) = @_;
 	my $said = '';
 
 	alarm($PostgreSQL::Test::Utils::timeout_default);
@@ -70,10 +58,8 @@ sub receive
 	return ($said, $error // '');
 }
 
-sub close
+sub close ($self)
 {
-	my ($self) = @_;
-
 	close $self->{in};
 	close $self->{out};
 	waitpid $self->{pid}, 0;

@@ -10,9 +10,8 @@ use SnowflakeTest;
 # A server with an empty database "app"; "name" is another than "main", "registry" that of
 # another server, "scheme" that of its IDs, "worker_ids" how many can be granted, one for
 # each crash, and without extensions it is "bare".
-sub new
+sub new ($class, %options)
 {
-	my ($class, %options) = @_;
 	my $name = $options{name} // 'main';
 	my $scheme = $options{scheme} ? "snowflake.scheme = '$options{scheme}'" : '';
 	my $registry = $options{registry} // registry_of_application($name, $scheme, $options{worker_ids});
@@ -32,10 +31,8 @@ sub new
 	return $self;
 }
 
-sub create_extensions
+sub create_extensions ($self)
 {
-	my ($self) = @_;
-
 	$self->{node}->safe_psql('app', q{
 		CREATE EXTENSION snowflake;
 		CREATE EXTENSION snowflake_convert;
@@ -43,9 +40,8 @@ sub create_extensions
 	return;
 }
 
-sub registry_of_application
+sub registry_of_application ($name = '', $scheme = '', $worker_ids = undef)
 {
-	my ($name, $scheme, $worker_ids) = @_;
 	my $range = $worker_ids ? "1, $worker_ids, failovers => 0" : '1, 30';
 	my $registry = new_registry("registry_$name", "$range, new => true", 'fsync = off', $scheme);
 
@@ -54,19 +50,16 @@ sub registry_of_application
 }
 
 # Stop all servers; a second one has the registry of the first.
-sub stop
+sub stop ($self)
 {
-	my ($self) = @_;
-
 	$self->{node}->stop;
 	$self->{registry}->stop if $self->{registry}->{_pid};
 	return;
 }
 
 # Run a program of the application.  Returns what it printed; fails if it fails.
-sub run_ok
+sub run_ok ($self, $label, @command)
 {
-	my ($self, $label, @command) = @_;
 	my ($out, $err);
 
 	local %ENV = (%ENV, %{ $self->{env} });
@@ -77,9 +70,8 @@ sub run_ok
 }
 
 # Start a program, for finish_ok().
-sub start
+sub start ($self, $label = undef, @command)
 {
-	my ($self, $label, @command) = @_;
 	my $run = { label => $label };
 
 	local %ENV = (%ENV, %{ $self->{env} });
@@ -88,19 +80,16 @@ sub start
 }
 
 # Test that it succeeds.  Returns what it printed.
-sub finish_ok
+sub finish_ok ($run)
 {
-	my ($run) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	ok($run->{harness}->finish, $run->{label}) or diag("$run->{out}\n$run->{err}");
 	return $run->{out};
 }
 
 # The same for a program that has to fail.  Returns what it printed.
-sub run_fails
+sub run_fails ($self, $label, @command)
 {
-	my ($self, $label, @command) = @_;
 	my ($out, $err);
 
 	local %ENV = (%ENV, %{ $self->{env} });
@@ -113,9 +102,8 @@ sub run_fails
 # Returns what stop_service() takes, or nothing if the program has ended before that.
 my %services;
 
-sub start_service
+sub start_service ($self, $port, @command)
 {
-	my ($self, $port, @command) = @_;
 	my $log = "$self->{dir}/$port.log";
 	my $deadline = time + 120;
 	my $pid = fork // die "fork: $!";
@@ -141,10 +129,8 @@ sub start_service
 	return $pid;
 }
 
-sub stop_service
+sub stop_service ($pid)
 {
-	my ($pid) = @_;
-
 	my $deadline = time + 120;
 
 	kill TERM => $pid;
@@ -173,46 +159,34 @@ END
 	$? = $status;
 }
 
-sub sql
-{
-	my ($self, $sql) = @_;
-
-	return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql);
-}
+sub sql ($self, $sql) { return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql); }
 
 # Keep the database as it is now, for restore().
-sub save
+sub save ($self)
 {
-	my ($self) = @_;
-
 	$self->{node}->safe_psql('postgres', 'CREATE DATABASE saved TEMPLATE app OWNER regress_app');
 	return;
 }
 
 # Have the database as it was at save(), under its own name.
-sub restore
+sub restore ($self)
 {
-	my ($self) = @_;
-
 	$self->{node}->safe_psql('postgres', $_)
 	  foreach 'DROP DATABASE app WITH (FORCE)', 'CREATE DATABASE app TEMPLATE saved OWNER regress_app';
 	return;
 }
 
 # Have an empty one, without extensions.
-sub empty
+sub empty ($self)
 {
-	my ($self) = @_;
-
 	$self->{node}->safe_psql('postgres', $_)
 	  foreach 'DROP DATABASE app WITH (FORCE)', 'CREATE DATABASE app OWNER regress_app TEMPLATE template0 ENCODING UTF8';
 	return;
 }
 
 # The lines of a dump of the database, but for its sequences and where they are.
-sub dump_of
+sub dump_of ($self, @options)
 {
-	my ($self, @options) = @_;
 	my ($out, $err);
 
 	IPC::Run::run([ 'pg_dump', '--no-security-labels', @options, '-d', $self->{node}->connstr($self->{env}{PGDATABASE}) ],
@@ -225,9 +199,8 @@ sub dump_of
 # Convert the database by one call of its owner, and test that the dry run has the same
 # statements, that all sequences that columns use are of the kind, and that of kind range
 # nothing else changes.  Restarts the server.
-sub convert_to
+sub convert_to ($self, $kind, $arguments = undef)
 {
-	my ($self, $kind, $arguments) = @_;
 	my $call = "snowflake_convert_schema('public', kind => '$kind'" . ($arguments // '');
 	my $before = $self->dump_of;
 	my $dry = $self->as_owner("SELECT $call, dry_run => true)");
@@ -244,18 +217,15 @@ sub convert_to
 	return;
 }
 
-sub as_owner
+sub as_owner ($self, $sql)
 {
-	my ($self, $sql) = @_;
-
 	return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql, extra_params => [ '-U', $self->{env}{PGUSER} ]);
 }
 
 # Test that all sequences that columns use, also by their names as text, are of a kind, and
 # that none has a problem.
-sub kinds_are
+sub kinds_are ($self, $kind)
 {
-	my ($self, $kind) = @_;
 	my $used = q{(column_name IS NOT NULL OR EXISTS (
 		SELECT FROM pg_attrdef WHERE strpos(pg_get_expr(adbin, adrelid), quote_literal(sequence)) > 0))};
 
@@ -267,9 +237,8 @@ sub kinds_are
 }
 
 # Test that columns have keys from before and new ones of a kind.
-sub keys_are
+sub keys_are ($self, $kind, @columns)
 {
-	my ($self, $kind, @columns) = @_;
 	my $is_new = $kind eq 'range' ? 'BETWEEN 2 AND 1000000' : '> 1000000000000';
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -283,19 +252,15 @@ sub keys_are
 }
 
 # Have the tables that the application creates from now on get sequences of a kind.
-sub new_tables
+sub new_tables ($self, $kind)
 {
-	my ($self, $kind) = @_;
-
 	$self->sql("ALTER ROLE regress_app IN DATABASE $self->{env}{PGDATABASE} SET snowflake.default_sequence_kind = '$kind'");
 	return;
 }
 
 # Convert the database as it was at save(), and have new tables get sequences of that kind.
-sub convert_anew
+sub convert_anew ($self, $kind, $arguments = undef)
 {
-	my ($self, $kind, $arguments) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$self->restore;
 	$self->convert_to($kind, $arguments);
@@ -304,19 +269,16 @@ sub convert_anew
 }
 
 # Convert what an upgrade has created with integers: new tables of kind snowflake keep them.
-sub convert_upgraded
+sub convert_upgraded ($self, $kind)
 {
-	my ($self, $kind) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$self->convert_to($kind) if $kind eq 'snowflake';
 	return;
 }
 
 # A second server with the same rows, before they are converted.
-sub second
+sub second ($self)
 {
-	my ($self) = @_;
 	my $second = Application->new(name => 'second', registry => $self->{registry});
 
 	$second->{node}->command_ok(
@@ -352,17 +314,11 @@ sub replicate
 }
 
 # End that.
-sub end_replication
-{
-	$_->sql('DROP SUBSCRIPTION to_' . $_->{node}->name) foreach @_;
-	return;
-}
+sub end_replication { $_->sql('DROP SUBSCRIPTION to_' . $_->{node}->name) foreach @_; return; }
 
 # Wait until both servers have the rows of each other, and test that they have the same ones.
-sub replicated
+sub replicated ($label, @both)
 {
-	my ($label, @both) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$both[$_]->{node}->wait_for_catchup('to_' . $both[ 1 - $_ ]->{node}->name) foreach 0, 1;
 	foreach my $self (@both)
@@ -376,10 +332,8 @@ sub replicated
 }
 
 # The number of rows of each table, and a sum of what they have
-sub rows_of_all
+sub rows_of_all ($self)
 {
-	my ($self) = @_;
-
 	return $self->sql(q{
 		SELECT c.oid::regclass::text, query_to_xml(format('SELECT count(*), sum(hashtextextended(t::text, 0)) FROM %s t', c.oid::regclass), true, true, '')
 		FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1});

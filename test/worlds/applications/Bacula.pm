@@ -3,8 +3,7 @@
 
 package Bacula;
 
-use strict;
-use warnings;
+use v5.36;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -12,9 +11,8 @@ use PostgreSQL::Test::Utils;
 our $scripts = '/usr/share/bacula-director';
 
 # "files" is where the files that it saves and its volumes are; its own, if not given.
-sub new
+sub new ($class, $app, $files = undef)
 {
-	my ($class, $app, $files) = @_;
 	my $self = bless {
 		app => $app, dir => PostgreSQL::Test::Utils::tempdir_short,
 		port => { map { $_ => PostgreSQL::Test::Cluster::get_free_port() } 'dir', 'sd', 'fd' }
@@ -27,9 +25,8 @@ sub new
 }
 
 # The three programs, with a client, files, a pool and jobs of a name
-sub configure
+sub configure ($self, $name)
 {
-	my ($self, $name) = @_;
 	my ($dir, $port, $env) = ($self->{dir}, $self->{port}, $self->{app}{env});
 	my $common = "WorkingDirectory = $dir/work\nPid Directory = $dir/work\n";
 	my $messages = "Messages {\n Name = Standard\n append = $dir/messages = all\n catalog = all\n}\n";
@@ -62,9 +59,8 @@ Messages {\n Name = Standard\n director = dir = all\n}\n},
 }
 
 # Start them for what has a name.  Returns how many started.
-sub start
+sub start ($self, $name = undef)
 {
-	my ($self, $name) = @_;
 	my $dir = $self->{dir};
 
 	mkdir $_ foreach "$dir/work", "$self->{files}/volumes", "$self->{files}/$name";
@@ -73,17 +69,14 @@ sub start
 	return scalar @{ $self->{services} };
 }
 
-sub stop
+sub stop ($self)
 {
-	my ($self) = @_;
-
 	Application::stop_service($_) foreach reverse @{ delete $self->{services} };
 	return;
 }
 
-sub console
+sub console ($self, @commands)
 {
-	my ($self, @commands) = @_;
 	my ($in, $out) = (join("\n", @commands, 'quit', ''), '');
 
 	local %ENV = (%ENV, %{ $self->{app}{env} });
@@ -92,9 +85,8 @@ sub console
 }
 
 # The columns of a list, without those that have IDs and times
-sub rows
+sub rows ($list, @columns)
 {
-	my ($list, @columns) = @_;
 	my ($head, @rows) = map { [ map { s/^\s+|\s+$//gr } split /\|/, s/^\||\|\s*$//gr ] } grep { /^\|/ } split /\n/, $list;
 	my %at = map { $head->[$_] => $_ } 0 .. $#{ $head // [] };
 
@@ -102,9 +94,8 @@ sub rows
 }
 
 # Back up, restore.  Returns what does not depend on the IDs.
-sub use
+sub use ($self, $name)
 {
-	my ($self, $name) = @_;
 	my $files = "$self->{files}/$name";
 	my @lines;
 
@@ -127,9 +118,8 @@ sub use
 }
 
 # Restore what another server has saved under the name, and continue to save it.
-sub take_over
+sub take_over ($self, $name)
 {
-	my ($self, $name) = @_;
 	my @lines = $self->restore($name);
 
 	append_to_file("$self->{files}/$name/e", "new\n");
@@ -138,9 +128,8 @@ sub take_over
 	return $self->report($name, @lines);
 }
 
-sub restore
+sub restore ($self, $name = undef)
 {
-	my ($self, $name) = @_;
 	my $to = "$self->{dir}/restored-$name";
 
 	$self->console("restore client=$name-fd fileset=$name where=$to select current all done yes", 'wait');
@@ -149,9 +138,8 @@ sub restore
 }
 
 # The lines, and the errors among the messages
-sub report
+sub report ($self, $name, @lines)
 {
-	my ($self, $name, @lines) = @_;
 	my $log = -e "$self->{dir}/messages" ? slurp_file("$self->{dir}/messages") : '';
 
 	push @lines, 'errors: ' . join ' ', map { s/.*(?:Error|Warning): //r } grep { /(?:Error|Fatal)/i && !/error[s]?:\s+0|Non-fatal FD errors|Encoding error for database/i } split /\n/, $log;

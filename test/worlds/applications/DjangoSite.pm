@@ -3,16 +3,14 @@
 
 package DjangoSite;
 
-use strict;
-use warnings;
+use v5.36;
 
 use FindBin;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 
-sub new
+sub new ($class, $app)
 {
-	my ($class, $app) = @_;
 	my $dir = "$app->{dir}/site";
 
 	PostgreSQL::Test::RecursiveCopy::copypath("$FindBin::RealBin/django_site", $dir);
@@ -24,19 +22,15 @@ sub new
 }
 
 # Run a command of manage.py.
-sub run_ok
+sub run_ok ($self, $label, @command)
 {
-	my ($self, $label, @command) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return $self->{app}->run_ok($label, 'python3', '-m', 'django', @command);
 }
 
 # The same site on another server
-sub elsewhere
+sub elsewhere ($self, $app)
 {
-	my ($self, $app) = @_;
-
 	$app->{env}{$_} = $self->{app}{env}{$_} foreach 'PYTHONPATH', 'DJANGO_SETTINGS_MODULE';
 	return bless { app => $app, dir => $self->{dir} }, ref $self;
 }
@@ -44,28 +38,19 @@ sub elsewhere
 sub program { return ('python3', '-B', "$FindBin::RealBin/use_django.py", $_[0]); }
 
 # Use the site.  Returns what it answers.
-sub use
+sub use ($self, $name)
 {
-	my ($self, $name) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return $self->{app}->run_ok("it works: $name", program($name));
 }
 
 # Begin to use it, until Application::finish_ok().
-sub start_use
-{
-	my ($self, $name) = @_;
-
-	return $self->{app}->start("it works: $name", program($name));
-}
+sub start_use ($self, $name) { return $self->{app}->start("it works: $name", program($name)); }
 
 # Have the site's next version, whose models have two tables and a column more, and a
 # migration that fills them.
-sub upgrade
+sub upgrade ($self)
 {
-	my ($self) = @_;
-
 	append_to_file("$self->{dir}/shop/models.py", slurp_file("$FindBin::RealBin/django_site/later.py"));
 	$self->run_ok('its next version has migrations', 'makemigrations', 'shop', '-n', 'later');
 	rename "$self->{dir}/fill.py", "$self->{dir}/shop/migrations/0003_fill.py" or die "$self->{dir}/fill.py: $!";

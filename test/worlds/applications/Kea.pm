@@ -3,8 +3,7 @@
 
 package Kea;
 
-use strict;
-use warnings;
+use v5.36;
 
 use IO::Select;
 use IO::Socket::INET;
@@ -18,19 +17,15 @@ our $schema = '/usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql';
 our $dir = PostgreSQL::Test::Utils::tempdir_short;
 my ($server_port, $client_port);
 
-sub admin
+sub admin ($app, $command)
 {
-	my ($app, $command) = @_;
-
 	return $app->run_ok("kea-admin $command", 'kea-admin', $command, 'pgsql', '-h', $app->{env}{PGHOST}, '-P', $app->{env}{PGPORT},
 		'-u', 'regress_app', '-p', 'none', '-n', 'app');
 }
 
 # Have its functions that hold keys in integers hold them in bigint, as the report says.
-sub widen_functions
+sub widen_functions ($app)
 {
-	my ($app) = @_;
-
 	foreach my $function ('createoptionauditdhcp4', 'createoptionauditdhcp6')
 	{
 		my $changed = $app->sql("SELECT pg_get_functiondef('$function'::regproc)") =~ s/\b(option_id|host_id) integer\b/$1 bigint/gr;
@@ -40,9 +35,8 @@ sub widen_functions
 }
 
 # Start the server of an application's database; it has ended when it is killed.
-sub start_kea
+sub start_kea ($app, $label)
 {
-	my ($app, $label) = @_;
 	my %database = (type => 'postgresql', name => 'app', host => '127.0.0.1', port => $app->{env}{PGPORT} + 0, user => 'regress_app', password => 'none');
 
 	($server_port, $client_port) = map { PostgreSQL::Test::Cluster::get_free_port() } 1, 2 unless $server_port;
@@ -68,9 +62,8 @@ sub start_kea
 }
 
 # A command of its control socket, which is another one after a reload: then who waits is not answered
-sub control
+sub control ($command, %arguments)
 {
-	my ($command, %arguments) = @_;
 	local $SIG{PIPE} = 'IGNORE';
 	foreach (1 .. 300)
 	{
@@ -87,9 +80,8 @@ sub control
 }
 
 # What a client behind the relay 127.0.0.N gets: its address, its server, its domain names' servers
-sub asks
+sub asks ($n, $mac)
 {
-	my ($n, $mac) = @_;
 	my $socket = IO::Socket::INET->new(Proto => 'udp', LocalAddr => "127.0.0.$n", LocalPort => $client_port) or die "no socket: $!";
 	my $packet = pack 'CCCCNnnNNNNH32x64x128N', 1, 1, 6, 1, 42, 0, 0, 0, 0, 0, unpack('N', pack 'C4', 127, 0, 0, $n), $mac, 0x63825363;
 	my $server = sockaddr_in($server_port, INADDR_LOOPBACK);
@@ -155,9 +147,8 @@ sub store
 }
 
 # Use it with a subnet.  Returns what does not depend on its number and on the IDs.
-sub use
+sub use ($app, $label, $n)
 {
-	my ($app, $label, $n) = @_;
 	my $service = start_kea($app, "$label: it starts");
 	# It rounds the time of the last change to a second, and pulls later ones only.
 	sleep 1;

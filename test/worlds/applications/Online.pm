@@ -43,9 +43,8 @@ my %ends = (
 #	written		a pattern of the tables that they change
 #	new_keys	columns that get new keys from them
 #	widen		that of snowflake_convert_schema()
-sub new
+sub new ($class, %options)
 {
-	my ($class, %options) = @_;
 	my $self = bless {
 		clients => [], away => [], hits => {}, kills => 0, calls => 0, seconds => 0,
 		stop => "$options{app}{dir}/stop", %options
@@ -67,10 +66,8 @@ sub new
 #
 
 # Start all of them, which end after so many changes, or when they are told to.
-sub start_writers
+sub start_writers ($self, $count = undef)
 {
-	my ($self, $count) = @_;
-
 	unlink $self->{stop};
 	foreach my $n (1 .. CLIENTS)
 	{
@@ -90,10 +87,8 @@ sub start_writers
 }
 
 # Wait until each has written, from now on.
-sub clients_write
+sub clients_write ($self)
 {
-	my ($self) = @_;
-
 	foreach my $client (@{ $self->{clients} })
 	{
 		my $size = -s $client->{ledger} // 0;
@@ -105,10 +100,8 @@ sub clients_write
 }
 
 # Wait for their end; without a count, have them end.
-sub finish_writers
+sub finish_writers ($self, $label, $count = undef)
 {
-	my ($self, $label, $count) = @_;
-
 	append_to_file($self->{stop}, '') unless $count;
 	foreach my $client (splice @{ $self->{clients} })
 	{
@@ -130,10 +123,8 @@ sub finish_writers
 }
 
 # So many changes of each client
-sub use_by_clients
+sub use_by_clients ($self, $label, $count)
 {
-	my ($self, $label, $count) = @_;
-
 	$self->start_writers($count);
 	$self->finish_writers($label, $count);
 	return;
@@ -141,9 +132,8 @@ sub use_by_clients
 
 # What the ledgers say of changes since a time, and until another: how many, which errors, the longest one that
 # did not meet a server that was away.
-sub read_ledgers
+sub read_ledgers ($self, $since, $until = undef)
 {
-	my ($self, $since, $until) = @_;
 	my %result = (done => 0, lost => 0, errors => {}, longest => 0);
 
 	foreach my $line (map { split /\n/, slurp_file($_) } @{ $self->{ledgers} })
@@ -175,9 +165,8 @@ sub read_ledgers
 # The columns that are converted: those that hold keys of others without a foreign key,
 # first, and then the keys, which change what references them, too.  All is
 # converted at once before, and what that leads to is what is expected.
-sub find_columns
+sub find_columns ($self)
 {
-	my ($self) = @_;
 	my $app = $self->{app};
 	my $widen = $self->{widen} ? ", widen => '$self->{widen}'" : '';
 	my (%wide, %followed);
@@ -210,9 +199,8 @@ sub find_columns
 }
 
 # How many steps of each phase are left, for a call
-sub steps_left
+sub steps_left ($self, $column, $options)
 {
-	my ($self, $column, $options) = @_;
 	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
 	my %left;
 
@@ -231,9 +219,8 @@ sub hits_in { return sum0(values %{ $_[0]{hits}{ $_[1] } // {} }); }
 
 # How a call ends, and after how many steps: in the phase that was hit least, as far as that
 # is known before.
-sub plan_end
+sub plan_end ($self, $left)
 {
-	my ($self, $left) = @_;
 	my @possible = grep { $left->{$_} } @phases or return;
 	my ($phase) = sort { hits_in($self, $a) <=> hits_in($self, $b) } shuffle(@possible);
 	my @ways = sort { ($self->{ways}{$a} // 0) <=> ($self->{ways}{$b} // 0) } shuffle(keys %ends);
@@ -248,9 +235,8 @@ sub plan_end
 }
 
 # End the call.  Notes when the server was away.
-sub end_call
+sub end_call ($self, $end, $session)
 {
-	my ($self, $end, $session) = @_;
 	my $node = $self->{app}{node};
 	my $way = $ends{ $end->{way} };
 	my ($server) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
@@ -276,9 +262,8 @@ sub end_call
 }
 
 # One call, which ends by itself or is ended.  Returns whether it was ended.
-sub call
+sub call ($self, $column, $options, $end = undef)
 {
-	my ($self, $column, $options, $end) = @_;
 	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
 	my $arguments = "'$table', '$name', ${options}batch_time => '5 ms'" . ($options ? '' : ", kind => 'snowflake'");
 	my $call = start_converting($self->{app}{node}, 'app', $arguments, undef, connection => 'user=regress_app');
@@ -309,9 +294,8 @@ sub call
 }
 
 # Convert a column, by calls that are ended at most twice.
-sub convert_column
+sub convert_column ($self, $column, $options)
 {
-	my ($self, $column, $options) = @_;
 	my $trials = int rand(3.3);
 
 	while ($trials-- > 0)
@@ -332,9 +316,8 @@ sub convert_column
 }
 
 # A column without a default has the trigger of the conversion left, which says so.
-sub drop_trigger
+sub drop_trigger ($self, $column)
 {
-	my ($self, $column) = @_;
 	my ($table) = $column =~ /^(.*)\./;
 
 	$self->{app}->as_owner(qq{SET client_min_messages = warning; DROP TRIGGER IF EXISTS "~snowflake_swapped" ON $table});
@@ -342,9 +325,8 @@ sub drop_trigger
 }
 
 # Convert all columns while clients write.
-sub convert
+sub convert ($self)
 {
-	my ($self) = @_;
 	my @columns = $self->find_columns;
 	my $begin = time;
 
@@ -367,9 +349,8 @@ sub convert
 	return;
 }
 
-sub report
+sub report ($self, $begin)
 {
-	my ($self, $begin) = @_;
 	my $written = $self->read_ledgers($begin);
 	my %errors = %{ $written->{errors} };
 
@@ -393,9 +374,8 @@ sub report
 #
 
 # The definitions, as lines, in whatever order a table has its columns
-sub definitions
+sub definitions ($self)
 {
-	my ($self) = @_;
 	my $table = '';
 	my @lines;
 
@@ -408,9 +388,8 @@ sub definitions
 }
 
 # The rows of tables that no client changes
-sub rows
+sub rows ($self)
 {
-	my ($self) = @_;
 	my $rows = $self->{app}->sql($self->{app}->sql(q{
 		SELECT string_agg(format('SELECT %L, count(*), md5(string_agg(to_jsonb(t)::text, '' '' ORDER BY to_jsonb(t)::text)) FROM %s t', c.oid::regclass, c.oid::regclass),
 			' UNION ALL ') || ' ORDER BY 1' FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace}));
@@ -419,9 +398,8 @@ sub rows
 }
 
 # What is there only once
-sub differences
+sub differences ($before, $after)
 {
-	my ($before, $after) = @_;
 	my %count;
 
 	$count{$_}-- foreach @$before;
@@ -430,9 +408,8 @@ sub differences
 }
 
 # Rows that reference none, by foreign keys that are said to be valid or not
-sub orphans
+sub orphans ($self)
 {
-	my ($self) = @_;
 	my $queries = $self->{app}->sql(q{
 		SELECT string_agg(format('SELECT %L, count(*) FROM ONLY %s c WHERE (c.%I) IS NOT NULL AND NOT EXISTS (SELECT FROM %s p WHERE p.%I = c.%I) HAVING count(*) > 0',
 			conname, conrelid::regclass, c.attname, confrelid::regclass, p.attname, c.attname), ' UNION ALL ')
@@ -444,9 +421,8 @@ sub orphans
 }
 
 # All that is wrong, as lines, of which there should be none
-sub wrong
+sub wrong ($self)
 {
-	my ($self) = @_;
 	my $out = $self->{app}->run_ok('the clients compare', @{ $self->{script} }, 'check', @{ $self->{ledgers} });
 	my @wrong = $out =~ /^(wrong: .*)$/mg;
 
@@ -459,10 +435,8 @@ sub wrong
 }
 
 # After the conversion, and again after clients have used what it left
-sub check
+sub check ($self)
 {
-	my ($self) = @_;
-
 	is(join("\n", $self->wrong), '', 'nothing is lost, changed or left');
 	diag("$self->{checked} comparisons of the ledgers with the database");
 	$self->use_by_clients('afterwards', $self->changes + 40);
@@ -473,28 +447,22 @@ sub check
 }
 
 # The greatest number of a change
-sub changes
+sub changes ($self)
 {
-	my ($self) = @_;
-
 	return max(map { $_->{number} // 0 } map { decode_json($_) } map { split /\n/, slurp_file($_) } @{ $self->{ledgers} });
 }
 
 # Have the database as it was at Application::save(), which is over then.
-sub drop_saved
+sub drop_saved ($self)
 {
-	my ($self) = @_;
-
 	$self->{app}->restore;
 	$self->{app}{node}->safe_psql('postgres', 'DROP DATABASE saved');
 	return;
 }
 
 # Each of these statements is seen by the check.
-sub faults_are_seen
+sub faults_are_seen ($self, @statements)
 {
-	my ($self, @statements) = @_;
-
 	foreach my $statement (@statements)
 	{
 		$self->{app}->save;

@@ -3,8 +3,7 @@
 
 package PowerDNS;
 
-use strict;
-use warnings;
+use v5.36;
 
 use HTTP::Tiny;
 use JSON::PP;
@@ -15,9 +14,8 @@ use Test::More;
 
 our $schemas = '/usr/share/pdns-backend-pgsql/schema';
 
-sub new
+sub new ($class, $app)
 {
-	my ($class, $app) = @_;
 	my $self = bless {
 		app => $app, dir => PostgreSQL::Test::Utils::tempdir,
 		port => PostgreSQL::Test::Cluster::get_free_port(),
@@ -48,33 +46,19 @@ guardian=no
 	return $self;
 }
 
-sub command
+sub command ($self, @settings) { return ('pdns_server', "--config-dir=$self->{dir}", @settings); }
+
+sub start ($self)
 {
-	my ($self, @settings) = @_;
-
-	return ('pdns_server', "--config-dir=$self->{dir}", @settings);
-}
-
-sub start
-{
-	my ($self) = @_;
-
 	$self->{service} = $self->{app}->start_service($self->{web}, $self->command);
 	return $self->{service};
 }
 
-sub stop
-{
-	my ($self) = @_;
-
-	Application::stop_service(delete $self->{service});
-	return;
-}
+sub stop ($self) { Application::stop_service(delete $self->{service}); return; }
 
 # One call of the HTTP interface.  Returns its status and its answer.
-sub call
+sub call ($self, $method, $path, $content = undef)
 {
-	my ($self, $method, $path, $content) = @_;
 	my $answer = HTTP::Tiny->new(default_headers => { 'X-API-Key' => 'secret' }, timeout => 60)
 	  ->request($method, "http://127.0.0.1:$self->{web}/api/v1/servers/localhost$path",
 		$content ? { content => encode_json($content) } : {});
@@ -83,9 +67,8 @@ sub call
 	  $answer->{success} && length $answer->{content} ? decode_json($answer->{content}) : undef;
 }
 
-sub tool
+sub tool ($self, @command)
 {
-	my ($self, @command) = @_;
 	my ($out, $err);
 
 	IPC::Run::run([ 'pdnsutil', "--config-dir=$self->{dir}", @command ], '<' => \undef, '>' => \$out, '2>' => \$err);
@@ -93,9 +76,8 @@ sub tool
 }
 
 # What a query returns
-sub answers
+sub answers ($self, $name, $type)
 {
-	my ($self, $name, $type) = @_;
 	my $resolver = Net::DNS::Resolver->new(nameservers => ['127.0.0.1'], port => $self->{port}, recurse => 0, retry => 2, udp_timeout => 20);
 	my $packet = $resolver->send($name, $type) or return $resolver->errorstring;
 

@@ -2,17 +2,15 @@
 
 package Redmine;
 
-use strict;
-use warnings;
+use v5.36;
 
 use FindBin;
 use PostgreSQL::Test::Utils;
 
 my $program = '/usr/share/redmine';
 
-sub new
+sub new ($class, $app)
 {
-	my ($class, $app) = @_;
 	my $self = bless { app => $app }, $class;
 	my $dir = $app->{dir};
 
@@ -38,10 +36,8 @@ sub new
 }
 
 # Have its tables, and its default data.
-sub create_tables
+sub create_tables ($self)
 {
-	my ($self) = @_;
-
 	$self->{app}->run_ok('its tables are created', 'bin/rake', 'db:migrate');
 	$self->{app}->run_ok('it has its default data', 'bin/rake', 'redmine:load_default_data');
 	return;
@@ -51,10 +47,8 @@ sub create_tables
 sub program { return ('bin/rails', 'runner', "$FindBin::RealBin/use_redmine.rb", $_[1]); }
 
 # Use it.  Returns what it answers.
-sub use
+sub use ($self, $name)
 {
-	my ($self, $name) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return $self->{app}->run_ok("it works: $name", $self->program($name));
 }

@@ -9,10 +9,8 @@ my $app = Application->new;
 my $bacula = Bacula->new($app);
 
 # Start it, use it for what has a name, stop it.
-sub use_bacula
+sub use_bacula ($label, $name)
 {
-	my ($label, $name) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is($bacula->start($name), 3, "$label: it starts");
 	my $answers = $bacula->use($name);

@@ -50,9 +50,8 @@ $app{first}->stop;
 done_testing();
 
 # Have both do something at the same time, each for what has a name.  Returns their answers.
-sub both
+sub both ($label, $does, %for)
 {
-	my ($label, $does, %for) = @_;
 	my %out = map { $_ => '' } @names;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;

@@ -56,18 +56,15 @@ prometheus:
   enabled: false
 ");
 
-sub cscli
+sub cscli ($label, @command)
 {
-	my ($label, @command) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return $app->run_ok("$label: @command", 'cscli', @configuration, @command);
 }
 
 # What is asked for by a program that blocks addresses
-sub decisions
+sub decisions ($key, $path)
 {
-	my ($key, $path) = @_;
 	my $answer = HTTP::Tiny->new(default_headers => { 'X-Api-Key' => $key })->get("http://127.0.0.1:$port/v1/decisions$path");
 
 	return "$answer->{status} $answer->{content}" unless $answer->{success};
@@ -77,9 +74,8 @@ sub decisions
 }
 
 # Returns what does not depend on the IDs.
-sub use_crowdsec
+sub use_crowdsec ($label, $net)
 {
-	my ($label, $net) = @_;
 	my @answers;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;

@@ -29,10 +29,8 @@ $app->run_ok('its functions are created', @update, '--nopatch');
 $app->run_ok('it has its data', @psql, "$tables/base-data.sql");
 
 # Returns what does not depend on the IDs.
-sub use_davical
+sub use_davical ($label, $name)
 {
-	my ($label, $name) = @_;
-
 	$app->run_ok("$label: users", @php, "$FindBin::RealBin/use_davical.php", $name);
 	my $service = $app->start_service($port, @php, '-S', "127.0.0.1:$port", '-t', '/usr/share/davical/htdocs');
 	my $out = $app->run_ok($label, 'perl', "$FindBin::RealBin/use_davical.pl", $port, $name);
@@ -41,10 +39,8 @@ sub use_davical
 }
 
 # Its latest patch of tables, and all of its functions and views again
-sub upgrade
+sub upgrade ($label)
 {
-	my ($label) = @_;
-
 	$app->sql(q{
 		ALTER TABLE calendar_item DROP COLUMN dtstart_orig, DROP COLUMN dtend_orig;
 		UPDATE awl_db_revision SET schema_patch = 4 WHERE (schema_major, schema_minor, schema_patch) = (1, 3, 5)});

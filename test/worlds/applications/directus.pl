@@ -17,9 +17,8 @@ mkdir "$app->{dir}/$_" foreach 'uploads', 'extensions';
 	PRESSURE_LIMITER_ENABLED => 'false', LOG_LEVEL => 'error', CONFIG_PATH => "$app->{dir}/none.env");
 
 # Returns what does not depend on the IDs.
-sub use_directus
+sub use_directus ($label, $name)
 {
-	my ($label, $name) = @_;
 	my $service = $app->start_service($port, @directus, 'start');
 	my $out = $app->run_ok($label, 'perl', "$FindBin::RealBin/use_directus.pl", $port, $name);
 
@@ -28,10 +27,8 @@ sub use_directus
 }
 
 # The last migrations of its tables, taken back and made again
-sub upgrade
+sub upgrade ($label)
 {
-	my ($label) = @_;
-
 	$app->run_ok("$label, $_", @directus, 'database', "migrate:$_") foreach 'down', 'down', 'latest';
 	return;
 }

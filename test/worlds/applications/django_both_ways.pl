@@ -25,9 +25,8 @@ $site_a->run_ok('its tables are created', 'migrate');
 my $before = $site_a->use('before');
 
 # Use the site on both servers at once, and see that both have the same afterwards.
-sub both_work
+sub both_work ($label, $name)
 {
-	my ($label, $name) = @_;
 	my @uses = map { $_->start_use("$name-" . $_->{app}{node}->name) } $site_a, $site_b;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -40,10 +39,8 @@ sub both_work
 }
 
 # What the replicated tables have
-sub rows
+sub rows ($app)
 {
-	my ($app) = @_;
-
 	return $app->sql($app->sql(q{
 		SELECT string_agg(format('SELECT %L, count(*), sum(hashtextextended(t::text, 0)) FROM %I t', tablename, tablename), ' UNION ALL ') || ' ORDER BY 1'
 		FROM pg_publication_tables}));

@@ -20,10 +20,8 @@ my @references = (
 	'icinga_timeperiod_timeranges.timeperiod_id icinga_timeperiods.timeperiod_id');
 
 # What a version of the configuration has
-sub configuration
+sub configuration ($app, $name)
 {
-	my ($app, $name) = @_;
-
 	return qq{
 include <itl>
 const NodeName = "$name"
@@ -80,9 +78,8 @@ my %asked = (
 );
 
 # Monitor for a while.  Returns what it is asked then, and how many references lead nowhere.
-sub use_icinga
+sub use_icinga ($app, $label, $name)
 {
-	my ($app, $label, $name) = @_;
 	my $dir = "$app->{dir}/$name";
 	my $user = getpwuid($<);
 
@@ -96,8 +93,7 @@ sub use_icinga
 		  "Configuration.LogDir=$dir/log", "Configuration.InitRunDir=$dir/run", "Configuration.SpoolDir=$dir/spool", "Configuration.PidPath=$dir/run/pid";
 		POSIX::_exit(1);
 	}
-	my $wait = sub {
-		my ($query) = @_;
+	my $wait = sub ($query) {
 		foreach (1 .. 1200)
 		{
 			return 1 if $app->sql($query =~ s/NAME/$name/gr) eq 't';
@@ -123,10 +119,8 @@ sub use_icinga
 	return (join("\n", @lines, '') =~ s/\Q$name\E/NAME/gr, $lost);
 }
 
-sub new_icinga
+sub new_icinga ($app)
 {
-	my ($app) = @_;
-
 	$app->run_ok('its tables are created', 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$schema/pgsql.sql");
 	my ($answers, $lost) = use_icinga($app, 'before', 'before');
 	like($answers, qr/^services: 30\|10$/m, 'its answers are those of hosts and services');
@@ -135,20 +129,16 @@ sub new_icinga
 	return $answers;
 }
 
-sub upgrade
+sub upgrade ($app, $label)
 {
-	my ($app, $label) = @_;
-
 	$app->sql('DROP INDEX ' . join ', ', map { "idx_${_}_remove" } 'downtimehistory', 'scheduleddowntime', 'commenthistory', 'comments');
 	$app->run_ok("$label: an upgrade", 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$schema/upgrade/2.8.0.sql", '-f', "$schema/upgrade/2.8.1.sql");
 	return;
 }
 
 # Convert it, and use it before and after an upgrade.
-sub works
+sub works ($app, $kind, $before)
 {
-	my ($app, $kind, $before) = @_;
-
 	$app->convert_to($kind);
 	$app->new_tables($kind);
 	foreach my $step ('after', 'upgraded')

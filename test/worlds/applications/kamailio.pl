@@ -75,10 +75,8 @@ $app->as_owner(q{
 	INSERT INTO dispatcher (setid, destination) VALUES (1, 'sip:127.0.0.1:5070')});
 
 # Accounts, as kamctl adds them, and what they do.  Returns what does not depend on the IDs.
-sub use_kamailio
+sub use_kamailio ($label, $name)
 {
-	my ($label, $name) = @_;
-
 	my $accounted = $app->sql('SELECT count(*) FROM acc');
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;

@@ -17,9 +17,8 @@ $app->run_ok('its tables and functions are created', 'perl', '-I', '/usr/share/l
 });
 
 # Returns what does not depend on the IDs.
-sub use_ledgersmb
+sub use_ledgersmb ($name)
 {
-	my ($name) = @_;
 	my $out = $app->as_owner(<<~END);
 		SELECT person__save(NULL, NULL, '$name', NULL, 'Smith', (SELECT id FROM country WHERE short_name = 'US'), NULL, NULL) AS person \\gset
 		SELECT entity_class, name FROM entity WHERE id = :person;

@@ -6,8 +6,7 @@
 #
 # Online.pm says what these are.
 
-use strict;
-use warnings;
+use v5.36;
 
 use File::Basename;
 use IPC::Run;
@@ -18,9 +17,8 @@ use Time::HiRes qw(time usleep);
 my $json = JSON::PP->new->canonical;
 
 # Statements, as one transaction.  Returns the error, if any, and what it printed.
-sub sql
+sub sql ($sql)
 {
-	my ($sql) = @_;
 	my ($out, $err);
 
 	return (undef, $out)
@@ -36,10 +34,8 @@ sub sql
 #
 sub empty { return { subnets => {}, hosts => {}, classes => {}, definitions => {}, uncertain => {}, done => {}, number => 0 }; }
 
-sub apply
+sub apply ($stored, $what, $name, $code = undef, $value = undef)
 {
-	my ($stored, $what, $name, $code, $value) = @_;
-
 	if ($what eq 'subnet') { $stored->{subnets}{$name} = { pool => $value }; }
 	elsif ($what eq 'option' || $what eq 'set option') { $stored->{subnets}{$name}{$code} = $value; }
 	elsif ($what eq 'drop option') { delete $stored->{subnets}{$name}{$code}; }
@@ -53,9 +49,8 @@ sub apply
 	return;
 }
 
-sub read_ledger
+sub read_ledger ($file)
 {
-	my ($file) = @_;
 	my $stored = empty();
 	my $begun;
 
@@ -88,10 +83,8 @@ sub read_ledger
 #
 sub any_of { return $_[ rand @_ ]; }
 
-sub certain
+sub certain ($stored, $sort)
 {
-	my ($stored, $sort) = @_;
-
 	return sort grep { !$stored->{uncertain}{$_} } keys %{ $stored->{$sort} };
 }
 
@@ -99,9 +92,8 @@ sub certain
 my @texts = (14, 17, 18, 40, 64, 66, 67, 100, 101);
 
 # Something to do
-sub choose
+sub choose ($stored, $client)
 {
-	my ($stored, $client) = @_;
 	my $number = $stored->{number};
 	my $value = "v$client-$number";
 	my @subnets = certain($stored, 'subnets');
@@ -132,24 +124,19 @@ sub choose
 }
 
 # A row for all servers, of what was stored just before
-sub for_all
+sub for_all ($table, $column, $key)
 {
-	my ($table, $column, $key) = @_;
-
 	return "INSERT INTO ${table}_server ($column, server_id) VALUES (currval(pg_get_serial_sequence('$table', '$key')), 1);";
 }
 
-sub option
+sub option ($code, $value, $scope, $column, $of)
 {
-	my ($code, $value, $scope, $column, $of) = @_;
-
 	return "INSERT INTO dhcp4_options (code, formatted_value, space, persistent, scope_id, $column) VALUES ($code, '$value', 'dhcp4', true, $scope, $of);"
 	  . ($column eq 'host_id' ? '' : for_all('dhcp4_options', 'option_id', 'option_id'));
 }
 
-sub statements
+sub statements ($number, $client, $what, $name, $code = undef, $value = undef)
 {
-	my ($number, $client, $what, $name, $code, $value) = @_;
 	my $begin = "SELECT createAuditRevisionDHCP4(CURRENT_TIMESTAMP, 'all', 'change $client.$number', false);";
 	my $net = $client . '.' . int(($name =~ /(\d+)/)[0] % 100000 / 250) . '.' . (($name =~ /(\d+)/)[0] % 250);
 	my $is_option = defined $code && $code eq 'pool'
@@ -194,9 +181,8 @@ sub statements
 	return $begin . "DELETE FROM dhcp4_option_def WHERE name = '$name'";
 }
 
-sub work
+sub work ($client, $file, $stop, $count = undef)
 {
-	my ($client, $file, $stop, $count) = @_;
 	my $stored = read_ledger($file);
 
 	open my $ledger, '>>', $file or die "$file: $!";
@@ -224,9 +210,8 @@ my @wrong;
 my $checked = 0;
 
 # Rows of a query by their names, and what they should be.
-sub compare
+sub compare ($sort, $query, $expected, $is_uncertain)
 {
-	my ($sort, $query, $expected, $is_uncertain) = @_;
 	my ($error, $out) = sql($query);
 	my %found = map { split /\|/, $_, 2 } split /\n/, $out;
 

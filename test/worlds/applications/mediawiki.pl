@@ -26,9 +26,8 @@ $wgCacheDirectory = "' . $dir . '";
 $app->{env}{MW_CONFIG_FILE} = "$dir/LocalSettings.php";
 
 # Use it by its pages, and run the jobs that are due.  Returns what does not depend on the IDs.
-sub use_wiki
+sub use_wiki ($label, $name)
 {
-	my ($label, $name) = @_;
 	my $service = $app->start_service($port, 'php', '-S', "127.0.0.1:$port", '-t', '/usr/share/mediawiki');
 	my $first = $app->run_ok($label, 'perl', "$FindBin::RealBin/use_mediawiki.pl", $port, $name, 'write');
 	$app->run_ok("$label: jobs", 'php', "$scripts/runJobs.php");

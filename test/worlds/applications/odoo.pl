@@ -9,10 +9,8 @@ my @odoo = ('-c', '/dev/null', '-d', 'app', '--db_host', $app->{env}{PGHOST}, '-
 	'--data-dir', "$app->{dir}/data", '--log-level', 'warn', '--no-http', '--stop-after-init');
 
 # What is run by its shell, for some name
-sub used
+sub used ($name)
 {
-	my ($name) = @_;
-
 	return ('bash', '-c', 'USE_NAME=$0 odoo shell "${@:2}" <"$1"', $name, "$FindBin::RealBin/use_odoo.py", @odoo);
 }
 

@@ -26,10 +26,8 @@ done_testing();
 
 # Use it on each server, and see that both have the same afterwards.  Not at once: Redmine
 # numbers the tree of all projects anew with each one, and what both number is wrong.
-sub work
+sub work ($label, $name)
 {
-	my ($label, $name) = @_;
-
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	foreach ([ $redmine, 'first' ], [ $copy, 'second' ])
 	{

@@ -26,10 +26,8 @@ loadplugin Mail::SpamAssassin::Plugin::TxRep
 ");
 my @options = ("--siteconfigpath=$dir/site", '--prefspath=/dev/null');
 
-sub message
+sub message ($name, $text)
 {
-	my ($name, $text) = @_;
-
 	unlink "$dir/$name";
 	append_to_file("$dir/$name", "From: $name\@example.org
 To: me\@example.org
@@ -50,9 +48,8 @@ $app->run_ok("its tables are created: $_", 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1
   foreach 'bayes', 'txrep', 'userpref';
 
 # Returns what does not depend on the IDs.  There are new users each time.
-sub use_spamassassin
+sub use_spamassassin ($label, $user)
 {
-	my ($label, $user) = @_;
 	my @answers;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;

@@ -16,10 +16,8 @@ $app->{env}{TRYTONPASSFILE} = "$app->{dir}/password";
 $app->{env}{DB_NAME} = 'app';
 
 # Create or update the tables of all its modules, or of those that are named.
-sub admin
+sub admin ($label, @arguments)
 {
-	my ($label, @arguments) = @_;
-
 	return $app->run_ok($label, 'trytond-admin', '-c', $conf, '-d', 'app', '--email', 'admin@example.org', @arguments);
 }
 

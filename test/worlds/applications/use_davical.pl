@@ -1,7 +1,6 @@
 # Use DAViCal as calendar programs do.  Prints what does not depend on the IDs.
 
-use strict;
-use warnings;
+use v5.36;
 
 use HTTP::Tiny;
 use MIME::Base64;
@@ -11,9 +10,8 @@ my $user = "${name}a";
 my $home = "/caldav.php/$user";
 
 # A request of a user.  Prints its status, and what the answer has of a pattern.
-sub request
+sub request ($label, $method, $path, $content = undef, %options)
 {
-	my ($label, $method, $path, $content, %options) = @_;
 	my $pattern = delete $options{show};
 	my $answer = HTTP::Tiny->new(timeout => 120)->request($method, "http://127.0.0.1:$port$path", {
 		headers => { Authorization => 'Basic ' . encode_base64(($options{user} // $user) . ':secret', ''),
@@ -26,10 +24,8 @@ sub request
 	return $answer;
 }
 
-sub event
+sub event ($uid, $summary, $day, $more = undef)
 {
-	my ($uid, $summary, $day, $more) = @_;
-
 	return join "\r\n", 'BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//test//EN', 'BEGIN:VEVENT', "UID:$name-$uid", "SUMMARY:$summary",
 	  'DTSTAMP:20250101T000000Z', "DTSTART:202501${day}T100000Z", "DTEND:202501${day}T110000Z", $more // (),
 	  'BEGIN:VALARM', 'ACTION:DISPLAY', 'TRIGGER:-PT15M', 'DESCRIPTION:soon', 'END:VALARM', 'END:VEVENT', 'END:VCALENDAR', '';

@@ -1,8 +1,7 @@
 # Use Directus by its interface: collections with fields and relations, items, users, files,
 # what was done.  Prints what does not depend on the IDs.
 
-use strict;
-use warnings;
+use v5.36;
 
 use HTTP::Tiny;
 use JSON::PP;
@@ -11,9 +10,8 @@ my ($port, $name) = @ARGV;
 my $token;
 
 # A call.  Prints its status and the error.
-sub call
+sub call ($label, $method, $path, $content = undef, %headers)
 {
-	my ($label, $method, $path, $content, %headers) = @_;
 	my $answer = HTTP::Tiny->new(timeout => 120)->request($method, "http://127.0.0.1:$port$path", {
 		headers => { ($token ? (Authorization => "Bearer $token") : ()), 'Content-Type' => 'application/json', %headers },
 		content => ref $content ? encode_json($content) : $content // '' });
@@ -23,9 +21,8 @@ sub call
 	return $read && ref $read eq 'HASH' ? $read->{data} : undef;
 }
 
-sub show
+sub show ($label, $path, $shown)
 {
-	my ($label, $path, $shown) = @_;
 	my $list = call('', 'GET', $path);
 
 	print "$label: ", $list ? 200 : 'failed', ' ', join(' ', map { $shown->($_) } ref $list eq 'ARRAY' ? @$list : $list // ()), "\n";

@@ -1,8 +1,7 @@
 # Use MediaWiki by its pages and its interface for programs.  Prints what does not depend
 # on the IDs.
 
-use strict;
-use warnings;
+use v5.36;
 
 use HTTP::Tiny;
 use JSON::PP;
@@ -10,9 +9,8 @@ use JSON::PP;
 my ($port, $name, $step) = @ARGV;
 my %cookies;
 
-sub request
+sub request ($method, $path, $form = undef)
 {
-	my ($method, $path, $form) = @_;
 	my $http = HTTP::Tiny->new(timeout => 300, max_redirect => 0);
 	my %options = (headers => { Cookie => join '; ', map { "$_=$cookies{$_}" } keys %cookies });
 
@@ -27,9 +25,8 @@ sub request
 }
 
 # One call of its interface.  Prints its error.
-sub call
+sub call ($action, %parameters)
 {
-	my ($action, %parameters) = @_;
 	my $answer = request('POST', 'api.php', { format => 'json', formatversion => 2, action => $action, %parameters });
 	my $result = eval { decode_json($answer->{content}) };
 
@@ -38,16 +35,14 @@ sub call
 	return $result // {};
 }
 
-sub token
+sub token ($type)
 {
-	my ($type) = @_;
 	return call('query', meta => 'tokens', type => $type)->{query}{tokens}{"${type}token"};
 }
 
 # A call that changes something
-sub change
+sub change ($action, %parameters)
 {
-	my ($action, %parameters) = @_;
 	my $result = call($action, %parameters, token => token($parameters{type} // 'csrf'));
 
 	print "$action: done\n" unless $result->{error};
@@ -56,19 +51,16 @@ sub change
 
 sub edit { return change('edit', title => $_[0], text => $_[1], summary => "edit of $_[0]"); }
 
-sub query
+sub query ($label, $list, $show, %parameters)
 {
-	my ($label, $list, $show, %parameters) = @_;
 	my $query = call('query', list => $list, %parameters)->{query};
 
 	print "$label: ", join(', ', map { $show->($_) } @{ $query->{$list} // [] }), "\n";
 	return;
 }
 
-sub login
+sub login ($user)
 {
-	my ($user) = @_;
-
 	%cookies = ();
 	my $result = call('login', lgname => $user, lgpassword => 'correct horse', lgtoken => token('login'));
 	print "login: $result->{login}{result}\n";

@@ -1,8 +1,7 @@
 # Use RT by its classes, its pages and its mail gateway.  Prints what does not depend on
 # the IDs.
 
-use strict;
-use warnings;
+use v5.36;
 
 use lib '/usr/share/request-tracker5/lib';
 use HTTP::Request::Common;
@@ -17,9 +16,8 @@ RT->Config->Set(LogToSTDERR => 'critical');
 my $root = RT::CurrentUser->new(RT->SystemUser);
 $root->Load('root');
 
-sub create
+sub create ($class, %values)
 {
-	my ($class, %values) = @_;
 	my $object = "RT::$class"->new($root);
 	my ($id, @rest) = $object->Create(%values);
 	# A ticket returns its transaction, too.
@@ -28,9 +26,8 @@ sub create
 	return $object;
 }
 
-sub ok
+sub ok ($label, $ok, $message = undef)
 {
-	my ($label, $ok, $message) = @_;
 	print "$label: ", $ok ? 'yes' : 'no ' . ($message // ''), "\n";
 	return;
 }
@@ -77,9 +74,8 @@ print 'owner: ', $ticket->OwnerObj->Name =~ s/\Q$name\E//r, ', worked: ', $ticke
 print 'depends on: ', join(' ', map { $_->TargetObj->Subject =~ s/.* //r } @{ $ticket->DependsOn->ItemsArrayRef }), "\n";
 print 'members: ', join(' ', map { $_->BaseObj->Subject =~ s/.* //r } @{ $tickets[2]->Members->ItemsArrayRef }), "\n";
 
-sub found
+sub found ($query)
 {
-	my ($query) = @_;
 	my $found = RT::Tickets->new($root);
 
 	$found->FromSQL($query);
@@ -121,10 +117,8 @@ RT->InstallMode(0);
 my $web = Plack::Test->create(RT::Interface::Web::Handler->PSGIApp);
 my $cookie;
 
-sub page
+sub page ($request, @texts)
 {
-	my ($request, @texts) = @_;
-
 	$request->header(Cookie => $cookie, Referer => 'http://localhost/') if $cookie;
 	my $answer = $web->request($request);
 	($cookie) = $answer->header('Set-Cookie') =~ /^([^;]+)/ if $answer->header('Set-Cookie');

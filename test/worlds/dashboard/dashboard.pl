@@ -14,9 +14,8 @@ my $load = 500;
 my @running;
 
 # Start a program that runs until the end of the test.
-sub run_program
+sub run_program ($name, %env)
 {
-	my ($name, %env) = @_;
 	my ($program, @arguments) = @$name;
 	my $log = "$tmp/" . scalar(@running) . '.log';
 
@@ -33,9 +32,8 @@ END
 }
 
 # The exporter of a server; returns its address.
-sub start_exporter
+sub start_exporter ($node, $queries, $user)
 {
-	my ($node, $queries, $user) = @_;
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 
 	run_program(
@@ -48,10 +46,8 @@ sub start_exporter
 }
 
 # Calls of a server at a steady rate
-sub start_load
+sub start_load ($node)
 {
-	my ($node) = @_;
-
 	my $script = "$tmp/nextval.sql";
 	append_to_file($script, "SELECT snowflake_nextval();\n") unless -e $script;
 	run_program([ 'pgbench', '-n', '-f', $script, '-T', 3600, '-R', $load, '-d', $node->connstr('postgres') ]);
@@ -95,9 +91,8 @@ my %panel = map { $_->{title} => $_ } @{ $dashboard->{panels} };
 my %shown;
 
 # What a panel shows now: values by their legends.
-sub values_of
+sub values_of ($title)
 {
-	my ($title) = @_;
 	my %values;
 
 	foreach my $target (@{ $panel{$title}{targets} })
@@ -117,9 +112,8 @@ sub values_of
 }
 
 # Wait until a panel shows what it should, up to a minute and a half.
-sub shows
+sub shows ($title, $test, $name)
 {
-	my ($title, $test, $name) = @_;
 	my $deadline = time + 90;
 	my $values;
 
@@ -141,10 +135,8 @@ sub shows
 }
 
 # Are there just these legends, and values between two numbers?
-sub between
+sub between ($legends, $least, $most)
 {
-	my ($legends, $least, $most) = @_;
-
 	return join(' ', sort keys %$_) eq $legends && !grep { $_ < $least || $_ > $most } values %$_;
 }
 

@@ -16,10 +16,8 @@ END
 }
 
 # A database with the tables, and everything in it.
-sub new_database
+sub new_database ($node, $name, @statements)
 {
-	my ($node, $name, @statements) = @_;
-
 	$node->safe_psql('postgres', "CREATE DATABASE $name") unless $name eq 'postgres';
 	$node->safe_psql($name, join('; ', 'CREATE EXTENSION IF NOT EXISTS snowflake; CREATE EXTENSION IF NOT EXISTS snowflake_convert', @statements));
 	create_shop($node, $name, $norders);
@@ -27,10 +25,8 @@ sub new_database
 }
 
 # Is the conversion complete?
-sub is_converted
+sub is_converted ($node, $database, $name)
 {
-	my ($node, $database, $name) = @_;
-
 	is(shop_is_whole($node, $database, $norders), '', "$name: no row is lost or changed");
 	is(nothing_is_left($node, $database), '', "$name: nothing is left");
 	is($node->safe_psql($database, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'orders'::regclass}),
@@ -39,10 +35,8 @@ sub is_converted
 }
 
 # Run the statements of the plan, each as one string, until there is none.
-sub convert_by_hand
+sub convert_by_hand ($connstr, $name)
 {
-	my ($connstr, $name) = @_;
-
 	for (my $n = 0; $n < 100; $n++)
 	{
 		my ($statement, $out, $err);

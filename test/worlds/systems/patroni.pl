@@ -3,8 +3,7 @@
 # continued, and keep running with their clients beside the new leader: no ID comes
 # twice.
 
-use strict;
-use warnings;
+use v5.36;
 
 use FindBin;
 use HTTP::Tiny;
@@ -36,9 +35,8 @@ $SIG{TERM} = $SIG{INT} = sub { die 'interrupted' };
 #
 # Processes
 #
-sub start_process
+sub start_process ($log, @command)
 {
-	my ($log, @command) = @_;
 	my $pid = fork // die "fork: $!";
 
 	if (!$pid)
@@ -53,9 +51,8 @@ sub start_process
 }
 
 # A process and all that descend from it.
-sub family
+sub family ($pid)
 {
-	my ($pid) = @_;
 	my %children;
 
 	foreach my $file (glob('/proc/[0-9]*/stat'))
@@ -72,27 +69,23 @@ sub family
 	return @family;
 }
 
-sub postmaster
+sub postmaster ($node)
 {
-	my ($node) = @_;
 	my $file = "$node->{data}/postmaster.pid";
 
 	return -e $file ? (slurp_file($file) =~ /^(\d+)/)[0] : undef;
 }
 
-sub processes
+sub processes ($node)
 {
-	my ($node) = @_;
 	my $postmaster = postmaster($node);
 
 	return (family($node->{patroni}),
 		defined $postmaster ? family($postmaster) : ());
 }
 
-sub start_patroni
+sub start_patroni ($node)
 {
-	my ($node) = @_;
-
 	$node->{patroni} =
 	  start_process("$dir/$node->{name}.log", 'patroni', $node->{yaml});
 }
@@ -134,9 +127,8 @@ END
 
 # Start etcd and three nodes; $change makes a node's configuration from that of
 # the page.
-sub start_cluster
+sub start_cluster ($name, $change)
 {
-	my ($name, $change) = @_;
 	my @ports = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 3;
 	my ($client, $peer) = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 2;
 
@@ -193,9 +185,8 @@ sub start_cluster
 }
 
 # What a node says of itself; false while it does not run.
-sub state_of
+sub state_of ($node)
 {
-	my ($node) = @_;
 	my $answer = $http->get("http://127.0.0.1:$node->{rest}/patroni");
 	my $state = eval { decode_json($answer->{content}) } // return;
 
@@ -203,9 +194,8 @@ sub state_of
 	return $state;
 }
 
-sub wait_for
+sub wait_for ($what, $condition, $seconds = undef)
 {
-	my ($what, $condition, $seconds) = @_;
 	my $until = time + ($seconds // 300);
 
 	while (1)
@@ -228,10 +218,8 @@ sub primaries
 	} @_;
 }
 
-sub patronictl
+sub patronictl (@arguments)
 {
-	my (@arguments) = @_;
-
 	system_log('patronictl', @arguments) == 0 or die "patronictl @arguments failed";
 }
 
@@ -261,10 +249,8 @@ sub healthy
 		});
 }
 
-sub wait_for_synchronous_standby
+sub wait_for_synchronous_standby ($primary)
 {
-	my ($primary) = @_;
-
 	wait_for(
 		'a synchronous standby',
 		sub {
@@ -273,9 +259,8 @@ sub wait_for_synchronous_standby
 	return;
 }
 
-sub conninfo
+sub conninfo (@of)
 {
-	my (@of) = @_;
 	my $hosts = join ',', map { '127.0.0.1' } @of;
 	my $ports = join ',', map { $_->{port} } @of;
 
@@ -283,9 +268,8 @@ sub conninfo
 }
 
 # The result of a query, or undef.
-sub sql
+sub sql ($node, $sql)
 {
-	my ($node, $sql) = @_;
 	my ($out, $err);
 
 	my $ok = IPC::Run::run(
@@ -298,9 +282,8 @@ sub sql
 #
 # Clients
 #
-sub start_client
+sub start_client ($name, $conninfo, $sql)
 {
-	my ($name, $conninfo, $sql) = @_;
 	my $file = "$dir/$name";
 
 	my $pid = start_process("$file.log", $^X, "$FindBin::RealBin/../../perl/record_ids.pl",
@@ -310,9 +293,8 @@ sub start_client
 }
 
 # What a client wrote down, since a byte of its file.
-sub received
+sub received ($client, $offset = undef)
 {
-	my ($client, $offset) = @_;
 	my $text = -e $client->{file} ? slurp_file($client->{file}, $offset // 0) : '';
 
 	$text = substr($text, 0, 1 + rindex($text, "\n"));
@@ -320,18 +302,16 @@ sub received
 }
 
 # Wait until a client has IDs that it did not have when this was called.
-sub more_from
+sub more_from ($client)
 {
-	my ($client) = @_;
 	my $size = -s $client->{file} // 0;
 
 	wait_for("more IDs for $client->{name}",
 		sub { (-s $client->{file} // 0) > $size + 100 });
 }
 
-sub start_clients
+sub start_clients ($name)
 {
-	my ($name) = @_;
 	my $any = conninfo(@nodes) . ' target_session_attrs=read-write';
 	my $insert = 'INSERT INTO t DEFAULT VALUES RETURNING id';
 	my %of;
@@ -349,9 +329,8 @@ sub start_clients
 }
 
 # How long a client was without an ID around a time.
-sub gap
+sub gap ($client, $at)
 {
-	my ($client, $at) = @_;
 	my @times = map { $_->[0] } received($client);
 	my $before = max(grep { $_ <= $at } @times);
 	my $after = min(grep { $_ > $before + 1 } @times);
@@ -359,9 +338,8 @@ sub gap
 	return $after - $before;
 }
 
-sub tell_gap
+sub tell_gap ($what, $at, %of)
 {
-	my ($what, $at, %of) = @_;
 	my ($ids, $control) = map { gap($of{$_}, $at) } qw(insert control);
 
 	note(sprintf '%s: %.1f s without an ID, %.1f s without a row with a serial key',
@@ -370,9 +348,8 @@ sub tell_gap
 }
 
 # End the clients; no ID came twice.
-sub no_duplicates
+sub no_duplicates ($name)
 {
-	my ($name) = @_;
 	my %seen;
 	my ($duplicates, $ids) = (0, 0);
 
@@ -391,9 +368,8 @@ sub no_duplicates
 }
 
 # All nodes have the same rows in the end.
-sub same_rows
+sub same_rows ($name)
 {
-	my ($name) = @_;
 	my $query = 'SELECT count(*), sum(hashint8(id)), (SELECT count(*) FROM control) FROM t';
 	my $rows = sql(healthy(), $query);
 
@@ -408,19 +384,16 @@ sub same_rows
 #
 
 # Wait until another node than this one is a primary.
-sub new_leader
+sub new_leader ($old)
 {
-	my ($old) = @_;
-
 	return wait_for('a new leader',
 		sub { (primaries(grep { $_ != $old } @nodes))[0] });
 }
 
 
 # kill -9 of Patroni and PostgreSQL; started again when there is a new leader.
-sub kill_leader
+sub kill_leader (%of)
 {
-	my (%of) = @_;
 	my $leader = healthy();
 	my $at = time;
 
@@ -435,9 +408,8 @@ sub kill_leader
 }
 
 # Patroni hangs, and the PostgreSQL keeps running beside the new leader.
-sub hang_patroni
+sub hang_patroni ($unlimited, %of)
 {
-	my ($unlimited, %of) = @_;
 	my $leader = healthy();
 
 	kill 'STOP', family($leader->{patroni});
@@ -476,9 +448,8 @@ sub hang_patroni
 }
 
 # The machine is paused, and continues.
-sub pause_leader
+sub pause_leader (%of)
 {
-	my (%of) = @_;
 	my $leader = healthy();
 	my $at = time;
 
@@ -493,9 +464,8 @@ sub pause_leader
 	tell_gap('leader paused', $at, %of);
 }
 
-sub switch_over
+sub switch_over (%of)
 {
-	my (%of) = @_;
 	my $leader = healthy();
 	my $at = time;
 	my ($candidate) = grep { $_ != $leader } @nodes;
@@ -510,10 +480,8 @@ sub switch_over
 }
 
 # Which worker IDs are in the rows?
-sub workers
+sub workers ($node)
 {
-	my ($node) = @_;
-
 	return sql($node,
 		"SELECT string_agg(DISTINCT (snowflake_parse(id)).worker_id::text, ' ') FROM t");
 }
@@ -528,8 +496,7 @@ my $create = q{
 #
 my $leader = start_cluster(
 	'own',
-	sub {
-		my ($yaml, $i) = @_;
+	sub ($yaml, $i) {
 		$yaml =~ s/^      parameters:\n        shared_preload_libraries: snowflake\n//m or die;
 		$yaml =~ s/^(    snowflake\.worker_id: )1$/$1$i/m or die;
 		return $yaml;
@@ -568,8 +535,7 @@ stop_all();
 #
 $leader = start_cluster(
 	'one',
-	sub {
-		my ($yaml) = @_;
+	sub ($yaml, @) {
 		my @one = split /\n/, $page->example('        snowflake.worker_id');
 
 		# The page's other configuration, put into the first one.
@@ -596,8 +562,7 @@ stop_all();
 #
 $leader = start_cluster(
 	'registry',
-	sub {
-		my ($yaml) = @_;
+	sub ($yaml, @) {
 		my @registry = split /\n/, $page->example('snowflake.registry');
 
 		is(join("\n", grep { !/synchronous_mode|snowflake/ } @registry),

@@ -11,10 +11,8 @@ my $by_id = 'id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RAN
 my $by_uuid = 'id uuid PRIMARY KEY DEFAULT uuid_v7()) PARTITION BY RANGE (id)';
 
 # The first bound of each partition except for DEFAULT, as a time, in order.
-sub starts
+sub starts ($table, $type, $timestamp)
 {
-	my ($table, $type, $timestamp) = @_;
-
 	return split /\n/, $node->safe_psql(
 		'postgres', qq{
 		SELECT $timestamp(bound[1]::$type)
@@ -41,8 +39,7 @@ my $native = $version < 5 ? "'native', " : '';
 $node->safe_psql('postgres', "CREATE TABLE events ($by_id");
 $node->safe_psql('postgres', $new_york . ($version < 5 ? $parent : $parent_5) . $retention);
 my $today = $node->safe_psql('postgres', q{SELECT date_trunc('day', now(), 'UTC')});
-my $days = sub {
-	my ($from, $to) = @_;
+my $days = sub ($from, $to) {
 	return $node->safe_psql('postgres',
 		"SELECT n FROM generate_series(timestamptz '$today' + interval '$from days', timestamptz '$today' + interval '$to days', '1 day') n");
 };

@@ -25,10 +25,7 @@ $ENV{PGBACKREST_SPOOL_PATH} = "$dir/spool";
 $ENV{PGBACKREST_PG1_SOCKET_PATH} = $host;
 $ENV{PGBACKREST_PG1_PORT} = $port;
 
-sub run_commands
-{
-	is(system_log('sh', '-c', $_), 0, $_) foreach @_;
-}
+sub run_commands { is(system_log('sh', '-c', $_), 0, $_) foreach @_; }
 
 $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf',
@@ -60,10 +57,8 @@ $node->stop;
 # In place, with a right clock and with one that is an hour behind
 my $restore = $page->example('--type=time', '2026-11-21 12:00:00+00' => $target);
 
-sub back_in_time
+sub back_in_time ($behind)
 {
-	my ($behind) = @_;
-
 	run_commands($restore);
 	set_clock($node, -$behind);
 	start_with_clock($node);

@@ -24,9 +24,8 @@ $node->safe_psql(
 my $user = $node->safe_psql('postgres', 'SELECT current_user');
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
-sub start_bouncer
+sub start_bouncer ($size)
 {
-	my ($size) = @_;
 	my $conf = $page->example(
 		'pool_mode',
 		'host=10.0.0.1 port=5432' => $node->connstr('postgres') =~ tr/'//dr . " user=$user",
@@ -51,9 +50,8 @@ sub start_bouncer
 
 my $conninfo = "host=127.0.0.1 port=$port dbname=shop user=$user password=secret";
 
-sub query
+sub query ($sql)
 {
-	my ($sql) = @_;
 	my ($out, $err);
 
 	return IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $conninfo ],
@@ -72,10 +70,8 @@ sub client
 	return \%client;
 }
 
-sub ask
+sub ask ($client, $sql)
 {
-	my ($client, $sql) = @_;
-
 	$client->{out} = '';
 	$client->{in} .= "$sql\n\\echo .\n";
 	$client->{run}->pump until $client->{out} =~ /^\.$/m;

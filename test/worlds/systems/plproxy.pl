@@ -5,12 +5,7 @@ use SnowflakeTest;
 
 my $page = Page->claim('docs/plproxy.md');
 
-sub example
-{
-	my ($text) = @_;
-
-	return $page->example($text) =~ s/^CREATE EXTENSION snowflake;\n//r;
-}
+sub example ($text) { return $page->example($text) =~ s/^CREATE EXTENSION snowflake;\n//r; }
 
 my @shards =
   map { new_server("shard$_", 'snowflake.worker_id = ' . ($_ + 1)) } 0 .. 3;
@@ -45,16 +40,11 @@ sub all_rows
 	return @ids . ' rows, ' . keys(%ids) . ' IDs';
 }
 
-sub clear
-{
-	$_->safe_psql('postgres', 'TRUNCATE orders') foreach @shards;
-}
+sub clear { $_->safe_psql('postgres', 'TRUNCATE orders') foreach @shards; }
 
 # One call after another, each with a tick of its own
-sub calls
+sub calls ($call, $n)
 {
-	my ($call, $n) = @_;
-
 	return
 	  "DO \$\$ BEGIN FOR i IN 1 .. $n LOOP PERFORM $call; PERFORM pg_sleep(0.001); END LOOP; END \$\$";
 }

@@ -95,35 +95,22 @@ my @with_registry = (
 my $conversion = $without_registry[0];
 
 # The statement of a conversion to a kind.
-sub at_once
+sub at_once ($kind)
 {
-	my ($kind) = @_;
-
 	return $conversion->{schema}
 	  ? "SELECT FROM snowflake_convert_schema('public', kind => '$kind', widen => 'none')"
 	  : "SELECT FROM snowflake_convert('orders', kind => '$kind')";
 }
 
 # Are columns rewritten, under locks that clients wait for?
-sub rewrites
-{
-	return !$conversion->{online} && $conversion->{kind} eq 'snowflake';
-}
+sub rewrites { return !$conversion->{online} && $conversion->{kind} eq 'snowflake'; }
 
 # The same for a conversion, or the one before it.
-sub is_rewritten
-{
-	return rewrites() || ($conversion->{from} // '') eq 'snowflake';
-}
+sub is_rewritten { return rewrites() || ($conversion->{from} // '') eq 'snowflake'; }
 
 my %hit;				# kills that hit a call, by phase
 
-sub hits_in
-{
-	my ($phase) = @_;
-
-	return sum0(values %{ $hit{$phase} // {} });
-}
+sub hits_in ($phase) { return sum0(values %{ $hit{$phase} // {} }); }
 
 #
 # The tables.  To those of SnowflakeTest::Online come columns that say what belongs
@@ -232,19 +219,16 @@ sub administrator_script
 	return $statements;
 }
 
-sub check_privilege
+sub check_privilege ($number, $has)
 {
-	my ($number, $has) = @_;
-
 	wrong("UPDATE $privileges[$number] " . ($has ? 'was revoked, and is there' : 'was granted, and is not there'), 'lost')
 	  unless $granted{$number}{$has};
 	return;
 }
 
 # Read what it did.
-sub read_privileges
+sub read_privileges ($file)
 {
-	my ($file) = @_;
 	my $before;
 
 	foreach my $line (split /\n/, slurp_file("$file.out"))
@@ -267,16 +251,13 @@ sub read_privileges
 	return;
 }
 
-sub actual_privileges
+sub actual_privileges ($node)
 {
-	my ($node) = @_;
-
 	return split /\|/, $node->safe_psql('postgres', 'SELECT ' . join ', ', map { has_privilege($_) } 0 .. $#privileges);
 }
 
-sub check_privileges
+sub check_privileges ($node)
 {
-	my ($node) = @_;
 	my @actual = actual_privileges($node);
 
 	check_privilege($_, $actual[$_]) foreach 0 .. $#privileges;
@@ -284,18 +265,16 @@ sub check_privileges
 }
 
 # What is there is all that counts from now on.
-sub forget_privileges
+sub forget_privileges ($node)
 {
-	my ($node) = @_;
 	my @actual = actual_privileges($node);
 
 	%granted = map { $_ => { $actual[$_] => 1 } } 0 .. $#privileges;
 	return;
 }
 
-sub session_script
+sub session_script ($client)
 {
-	my ($client) = @_;
 	return administrator_script() if $client == ADMINISTRATOR;
 	my $session = ++$sessions;
 	my $statements = "PREPARE line AS INSERT INTO lines (order_id, no, amount, token) VALUES (\$1, \$2, 0, \$3);\n";
@@ -359,9 +338,8 @@ sub session_script
 }
 
 # A client's process: sessions until one fails.
-sub run_sessions
+sub run_sessions ($node, $client, $file)
 {
-	my ($node, $client, $file) = @_;
 	my $connstr = $node->connstr('postgres') . ' application_name=client';
 
 	srand($seed + $starts * CLIENTS + $client);
@@ -378,10 +356,8 @@ sub run_sessions
 	return;
 }
 
-sub start_clients_of
+sub start_clients_of ($node, %options)
 {
-	my ($node, %options) = @_;
-
 	$starts++;
 	unlink $stop;
 	foreach my $n (0 .. ($options{administrator} ? ADMINISTRATOR : CLIENTS - 1))
@@ -400,10 +376,8 @@ sub start_clients_of
 }
 
 # End the sessions of clients.  One that is between two of them ends after the next one.
-sub end_clients_of
+sub end_clients_of ($node)
 {
-	my ($node) = @_;
-
 	append_to_file($stop, '');
 	end_clients($node) if is_up($node);
 	return;
@@ -472,9 +446,8 @@ sub clients_continue
 }
 
 # Is what clients know to be committed there?
-sub check_committed
+sub check_committed ($node)
 {
-	my ($node) = @_;
 	my %stored;
 
 	foreach my $row (split /\n/, $node->safe_psql('postgres', 'SELECT token, total - base FROM orders'))
@@ -499,10 +472,8 @@ sub check_committed
 }
 
 # What is stored is all that counts from now on.
-sub forget_committed
+sub forget_committed ($node)
 {
-	my ($node) = @_;
-
 	%committed = ();
 	foreach my $row (split /\n/, $node->safe_psql('postgres', 'SELECT token, total - base FROM orders'))
 	{
@@ -514,10 +485,8 @@ sub forget_committed
 }
 
 # No client is there: is every row there once, and right?
-sub check_tables
+sub check_tables ($node, $when)
 {
-	my ($node, $when) = @_;
-
 	$total{checks}++;
 	my $found = shop_is_whole($node, 'postgres', ORDERS);
 	wrong("$when: $found", 'wrong') if $found ne '';
@@ -577,10 +546,7 @@ sub begin_registry
 }
 
 # A server and its standby have names of their own at the registry.
-sub name_of_server
-{
-	return "snowflake.server_name = '" . $_[0]->name . "'";
-}
+sub name_of_server { return "snowflake.server_name = '" . $_[0]->name . "'"; }
 
 sub new_shop
 {
@@ -611,10 +577,8 @@ sub remove_nodes
 }
 
 # A standby, for this round.
-sub begin_standby
+sub begin_standby ($synchronous)
 {
-	my ($synchronous) = @_;
-
 	$standby = new_node('standby');
 	copy_of($standby, $node, 1, 0, q{synchronous_standby_names = ''}, defined $registry ? name_of_server($standby) : ());
 	$total{servers}++;
@@ -700,18 +664,16 @@ sub call_runs
 	return $call{run}->pumpable;
 }
 
-sub done_in
+sub done_in ($phase)
 {
-	my ($phase) = @_;
 	my $n = () = $call{err} =~ /NOTICE:  .*: phase "$phase"/g;
 
 	return $n;
 }
 
 # Wait until a phase begins; false: the call has ended.
-sub wait_for_phase
+sub wait_for_phase ($phase, $left)
 {
-	my ($phase, $left) = @_;
 	my $began = $call{begun};
 
 	foreach my $earlier (@phases)
@@ -822,18 +784,15 @@ sub columns_and_kinds
 }
 
 # Is the conversion complete?  Nothing of one at once is there without the rest.
-sub is_complete
+sub is_complete ($next)
 {
-	my ($next) = @_;
-
 	return !defined $next if $conversion->{online};
 	return $node->safe_psql('postgres',
 		"SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq' AND kind = '$conversion->{kind}'") eq '1';
 }
 
-sub check_complete
+sub check_complete ($last)
 {
-	my ($last) = @_;
 	my $found = nothing_is_left($node, 'postgres');
 	my ($columns, $default, $kinds) = columns_and_kinds();
 	my $kind = $conversion->{kind} // 'local';
@@ -855,10 +814,7 @@ sub check_complete
 }
 
 # The greatest key now, and all that are generated after the conversion are above it.
-sub greatest_key
-{
-	return $node->safe_psql('postgres', 'SELECT max(id) FROM orders');
-}
+sub greatest_key { return $node->safe_psql('postgres', 'SELECT max(id) FROM orders'); }
 
 # Take it all back, while clients use the tables.
 sub undo
@@ -919,9 +875,8 @@ my %wait_in = (
 		q{wait_event IN ('WALSync', 'WALWrite', 'SyncRep')} ]);
 
 # Start a call, and wait until it is in a phase; false: it has ended.
-sub start_call_at_once
+sub start_call_at_once ($phase)
 {
-	my ($phase) = @_;
 	my ($begin, $waits) = @{ $wait_in{$phase} // [] };
 
 	$call_ends = $begin->() if defined $begin;
@@ -951,9 +906,8 @@ sub start_call_at_once
 }
 
 # Start a call, and wait until it is in a phase of the plan; returns that, and whether it still runs.
-sub begin_call
+sub begin_call ($left)
 {
-	my ($left) = @_;
 	my @possible = $conversion->{online} ? grep { $left->{$_} } @phases
 	  : grep { $_ ne 'registry' || $conversion->{kind} eq 'range' } @at_once_phases;
 	my ($phase) = $plan->{rarest} ? sort { hits_in(name_of($a)) <=> hits_in(name_of($b)) } @possible : $possible[ $plan->{phase} * @possible ];
@@ -972,12 +926,7 @@ sub begin_call
 }
 
 # A phase of a conversion at once has the name of its kind before it.
-sub name_of
-{
-	my ($phase) = @_;
-
-	return $conversion->{online} ? $phase : "$conversion->{name}: $phase";
-}
+sub name_of ($phase) { return $conversion->{online} ? $phase : "$conversion->{name}: $phase"; }
 
 # Other servers may have numbers of this sequence: the one that this one was a standby of.
 sub wait_or_begin_again
@@ -1092,10 +1041,8 @@ sub use_converted
 	return;
 }
 
-sub end_round
+sub end_round ($lived)
 {
-	my ($lived) = @_;
-
 	@nodes = ();
 	return if $lived;
 	kill 'KILL', map { $_->{pid} } @clients;

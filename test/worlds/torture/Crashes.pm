@@ -157,16 +157,12 @@ sub plan_before
 }
 
 # Steps of the clocks of an old primary and a new one.
-sub plan_steps_of_two
-{
-	return { map { $_ => any_of(3600, -3600, -3, 3, DECADES) } 'old', 'new' };
-}
+sub plan_steps_of_two { return { map { $_ => any_of(3600, -3600, -3, 3, DECADES) } 'old', 'new' }; }
 
 # A standby takes over whose clock is behind its primary's: by nothing, as it
 # is behind the real time, or as the primary is ahead.
-sub plan_failover
+sub plan_failover ($kind)
 {
-	my ($kind) = @_;
 	my ($ahead, $back) =
 	  @{ any_of([ 0, 0 ], [ 0, 0.5 ], [ 0, 3 ], [ 0, 3600 ], [ 600, 0 ],
 			[ 600, 0 ], [ NEARLY_A_YEAR, 0 ]) };
@@ -250,9 +246,8 @@ sub plan_for_standby
 }
 
 # Something happens to sequences.
-sub plan_for_sequences
+sub plan_for_sequences ($change)
 {
-	my ($change) = @_;
 	my @plans = map { { %{ plan_sequences() }, change => $change, seconds => 0.4 } } 1 .. 3;
 
 	return { %{ plan_for_mark() }, step => undef, events => [ map { { sequences => $_, pause => 200 } } @plans ] };
@@ -312,10 +307,8 @@ my $waits = new_ledger();
 my $main_book;
 
 # A history from now on, with a server whose IDs are above a number.
-sub begin_history
+sub begin_history ($line, $last)
 {
-	my ($line, $last) = @_;
-
 	end_history();
 	$book->{history} = new_history();
 	history_of($line, $last);
@@ -323,29 +316,19 @@ sub begin_history
 }
 
 # In histories a server has the number of its line.
-sub history_of
-{
-	my ($line, $last) = @_;
-
-	fact($book->{history}, 'server', $line, $line, $last);
-	return;
-}
+sub history_of ($line, $last) { fact($book->{history}, 'server', $line, $line, $last); return; }
 
 # Server 2 continues above all that server 1 generated.
-sub continue_history
+sub continue_history ($last)
 {
-	my ($last) = @_;
-
 	history_of(2, $last);
 	fact($book->{history}, 'after', 2, 1);
 	return;
 }
 
 # A line of another server, from the beginning.
-sub begin_book
+sub begin_book ($line, $last)
 {
-	my ($line, $last) = @_;
-
 	begin_history($line, $last);
 
 	begin_ledger(12, 10, 0, 0);
@@ -399,9 +382,8 @@ COMMIT;
 }
 
 # Start clients that ask for IDs until they lose their connection.
-sub start_all
+sub start_all ($node, $line, %numbers)
 {
-	my ($node, $line, %numbers) = @_;
 	my @clients;
 
 	foreach my $kind (sort keys %numbers)
@@ -415,26 +397,17 @@ sub start_all
 
 # Take up the rest of the IDs of clients that have lost their server, and return the
 # errors that they got.
-sub finish_all
+sub finish_all (@clients) { return part_with(\@clients, 2 * LONGEST_WAIT, 'the server'); }
+
+sub judge ($allowed = undef, @errors)
 {
-	my (@clients) = @_;
-
-	return part_with(\@clients, 2 * LONGEST_WAIT, 'the server');
-}
-
-sub judge
-{
-	my ($allowed, @errors) = @_;
-
 	judge_errors('a client', defined $allowed ? qr/$sequence_refusal|$allowed/ : $sequence_refusal, @errors);
 	return;
 }
 
 # The last ID that is written in the file of a client that continues.
-sub last_received
+sub last_received ($client)
 {
-	my ($client) = @_;
-
 	open(my $handle, '<', $client->{file}) or return 0;
 	my $size = -s $handle;
 	seek($handle, $size > 100 ? $size - 100 : 0, 0);
@@ -445,9 +418,8 @@ sub last_received
 
 # Each of the clients has to receive more IDs.  A block of 200,000 takes 100 s if eight of
 # them share a scheme's 16,000 a second.
-sub all_go_on
+sub all_go_on (@clients)
 {
-	my (@clients) = @_;
 	my $start = time;
 	my %size = map { $_->{file} => -s $_->{file} // 0 } @clients;
 
@@ -489,10 +461,8 @@ sub server
 }
 
 # Kill a server's processes, or stop it.
-sub end_server
+sub end_server ($node, $way)
 {
-	my ($node, $way) = @_;
-
 	fault($way eq 'postmaster' ? 'kill -9 of the server' : "$way stop");
 	$way eq 'postmaster' ? kill_postmaster($node) : $node->stop($way);
 	return;
@@ -548,10 +518,7 @@ sub put_clock
 	return;
 }
 
-sub a
-{
-	return ($_[0] =~ /^[aeiou]/ ? 'an ' : 'a ') . $_[0];
-}
+sub a { return ($_[0] =~ /^[aeiou]/ ? 'an ' : 'a ') . $_[0]; }
 
 sub seconds
 {
@@ -559,10 +526,7 @@ sub seconds
 	return $unit eq 'ms' ? $number / 1000 : $number;
 }
 
-sub is_far
-{
-	return abs($_[0]) >= YEAR - 86400;
-}
+sub is_far { return abs($_[0]) >= YEAR - 86400; }
 
 # Where steps begin.  With the policy to wait it is where IDs are, so that it is
 # known whether they may continue.  After a start they are where the mark is: ahead by
@@ -591,9 +555,8 @@ sub size_of_step
 	  : 'decades';
 }
 
-sub step
+sub step ($step)
 {
-	my ($step) = @_;
 	my $from = step_from();
 	my $to = $step->{to} // $from + $step->{by};
 
@@ -610,9 +573,8 @@ sub step
 	return;
 }
 
-sub oscillate
+sub oscillate ($event)
 {
-	my ($event) = @_;
 	my $from = step_from();
 	my $amplitude = $event->{oscillation};
 
@@ -635,10 +597,8 @@ sub oscillate
 	return;
 }
 
-sub set
+sub set (%values)
 {
-	my (%values) = @_;
-
 	$node->safe_psql('postgres',
 		join('', map { "ALTER SYSTEM SET snowflake.$_ = '$values{$_}';" }
 			  keys %values));
@@ -683,9 +643,8 @@ sub wait_for_statements
 # ones should not be too far ahead by the new ones.  The clock moves after these are
 # in force in all sessions, as otherwise clients take as much of a lead again; until then
 # they may be refused.
-sub change_settings
+sub change_settings ($settings)
 {
-	my ($settings) = @_;
 	my $max_lead = seconds($setting{max_lead});
 
 	set(%$settings);
@@ -721,9 +680,8 @@ sub change_identity
 }
 
 # Stop a process, or all of them, for a while, in which the clock may step.
-sub stop_and_continue
+sub stop_and_continue ($event)
 {
-	my ($event) = @_;
 	my $what = $event->{stopped};
 	my $pid;
 
@@ -749,10 +707,8 @@ sub stop_and_continue
 }
 
 # Flushes of WAL take long for a while.
-sub slow_flushes
+sub slow_flushes ($event)
 {
-	my ($event) = @_;
-
 	set_disk($node, 0, $event->{slow});
 	happens("each flush takes $event->{slow} s");
 	nap($event->{seconds});
@@ -766,10 +722,8 @@ sub slow_flushes
 # mark when it was read may be a lower one when it is written.  Another session raises it
 # to numbers inside of what is reserved, and no later ID may be below one.  IDs are then
 # ahead by what was reserved, so this is for the policy to continue.
-sub raise_mark
+sub raise_mark ($event)
 {
-	my ($event) = @_;
-
 	return if $setting{clock_backward} eq 'wait' || is_far($clock);
 	my $offset = -s $node->logfile;
 	my @sessions = start_queries(
@@ -812,10 +766,8 @@ sub raise_mark
 }
 
 # What happens to sequences, and the IDs of a copy of theirs.
-sub sequences
+sub sequences ($change)
 {
-	my ($change) = @_;
-
 	book("id 1 $_") foreach change_sequences($node, $change, $book->{history}, 1);
 	return;
 }
@@ -833,9 +785,8 @@ sub expected_error
 # Ask for an ID, which is greater than all that clients have received already, and
 # not further ahead than the clock ever was.  Or it has to be refused, and the
 # clock is set where it need not be.
-sub ask
+sub ask (@clients)
 {
-	my (@clients) = @_;
 	my @received = map { last_received($_) } @clients;
 	my $expected = expected_error();
 	my $start = time;
@@ -1024,16 +975,14 @@ sub life
 #
 # Rounds with servers of their own, which have a ledger of their own, too.
 #
-sub max_stored
+sub max_stored ($server)
 {
-	my ($server) = @_;
 	return $server->safe_psql('postgres', 'SELECT coalesce(max(id), 0) FROM t');
 }
 
 # The first ID of a server that took over or was restored, and how long it took.
-sub first_of_new
+sub first_of_new ($line, $server, $start)
 {
-	my ($line, $server, $start) = @_;
 	my $id = first_id($waits, $server);
 
 	book("id $line $id");
@@ -1048,10 +997,8 @@ sub conf_of_plan
 		"snowflake.max_lead = $plan->{max_lead}", '');
 }
 
-sub set_names
+sub set_names ($primary, $names)
 {
-	my ($primary, $names) = @_;
-
 	change_setting($primary, 'synchronous_standby_names', $names);
 	happens("synchronous_standby_names = '$names'");
 	return;
@@ -1059,10 +1006,8 @@ sub set_names
 
 # The standby is synchronous no longer, gets no WAL for a while, and is synchronous again
 # before it gets some.  No ID is received then that is above its mark.
-sub change_names
+sub change_names ($primary, $standby)
 {
-	my ($primary, $standby) = @_;
-
 	end_marks($book->{history});
 	for (1 .. 2)
 	{
@@ -1083,9 +1028,8 @@ sub change_names
 }
 
 # The standby is the next one, and lacks WAL, when the synchronous one leaves.
-sub leave_to_next
+sub leave_to_next ($primary, $standby, $other)
 {
-	my ($primary, $standby, $other) = @_;
 	my $sender = walsender_of($primary, $standby);
 
 	stop_walsender($primary, $sender);
@@ -1105,9 +1049,8 @@ sub leave_to_next
 
 # Another standby is required, which lacks WAL, while queries run.  It gets some again
 # for a while.
-sub require_more
+sub require_more ($primary, $standby, $other, $clients)
 {
-	my ($primary, $standby, $other, $clients) = @_;
 	my @long = start_all($primary, 1, long => 1);
 	my $sender = walsender_of($primary, $standby);
 
@@ -1123,9 +1066,8 @@ sub require_more
 	return;
 }
 
-sub walsender_of
+sub walsender_of ($primary, $standby)
 {
-	my ($primary, $standby) = @_;
 	my $name = $standby->name;
 
 	return $primary->safe_psql('postgres',
@@ -1134,9 +1076,8 @@ sub walsender_of
 }
 
 # Something happens to the replication before the failover.
-sub before_failover
+sub before_failover ($before, $primary, $standby, $other, $clients)
 {
-	my ($before, $primary, $standby, $other, $clients) = @_;
 	my ($how, $what) = split ' ', $before;
 
 	if ($how eq 'next')
@@ -1195,10 +1136,8 @@ sub before_failover
 }
 
 # Clients that commit will soon wait for a synchronous standby that is cut off.
-sub start_clients_of_primary
+sub start_clients_of_primary ($primary)
 {
-	my ($primary) = @_;
-
 	return start_all(
 		$primary, 1,
 		asking => $plan->{synchronous} ? 2 : 0,
@@ -1208,10 +1147,8 @@ sub start_clients_of_primary
 }
 
 # Both servers live, with wrong clocks.
-sub split_brain
+sub split_brain ($old, $new)
 {
-	my ($old, $new) = @_;
-
 	foreach my $step (@{ $plan->{steps} })
 	{
 		set_clock($old, $step->{old});
@@ -1230,14 +1167,10 @@ sub split_brain
 	return;
 }
 
-sub sizes
-{
-	return join ' ', map { -s $_->{file} // 0 } @_;
-}
+sub sizes { return join ' ', map { -s $_->{file} // 0 } @_; }
 
-sub wait_until_synchronous
+sub wait_until_synchronous ($primary, $standby, $other)
 {
-	my ($primary, $standby, $other) = @_;
 	my ($names, $states) =
 	    $plan->{quorum} ? ('ANY 1 (*)', 'quorum quorum')
 	  : defined $other ? ('FIRST 1 (' . $other->name . ', ' . $standby->name . ')', 'potential sync')
@@ -1256,10 +1189,8 @@ sub wait_until_synchronous
 
 # The member of a quorum that has received most, as docs/guarantees.md has it: first none
 # of them may receive more, or another one would confirm what the old primary does.
-sub which_to_promote
+sub which_to_promote (@standbys)
 {
-	my (@standbys) = @_;
-
 	foreach my $standby (@standbys)
 	{
 		$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
@@ -1277,10 +1208,8 @@ sub which_to_promote
 	return $standbys[ $first ? 0 : 1 ];
 }
 
-sub standby_of
+sub standby_of ($primary, $name)
 {
-	my ($primary, $name) = @_;
-
 	$total{servers}++;
 	return copy_of($name, $primary, 1, -$plan->{back});
 }
@@ -1540,10 +1469,8 @@ sub round
 }
 
 # What could not be done leaves a server that may be in any state.
-sub end_round
+sub end_round ($lived)
 {
-	my ($lived) = @_;
-
 	drop_history() unless $lived;
 	if ($plan->{kind} ne 'life')
 	{

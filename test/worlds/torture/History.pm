@@ -4,8 +4,7 @@
 
 package History;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use File::Basename;
@@ -35,26 +34,15 @@ sub new_history
 }
 
 # Something that the checker has to know.
-sub fact
-{
-	my ($history, @words) = @_;
-
-	append_to_file("$history->{directory}/facts", "@words\n");
-	return;
-}
+sub fact ($history, @words) { append_to_file("$history->{directory}/facts", "@words\n"); return; }
 
 # The clock of witnesses.
-sub steady_us
-{
-	return int(1_000_000 * clock_gettime(CLOCK_MONOTONIC));
-}
+sub steady_us { return int(1_000_000 * clock_gettime(CLOCK_MONOTONIC)); }
 
 # The command of a client of this server, or in histories, of another name that it has
 # there.  It makes "calls", or those of "sequences".
-sub witness_command
+sub witness_command ($history, $node, $server, $session, $what)
 {
-	my ($history, $node, $server, $session, $what) = @_;
-
 	return (
 		$^X, "$here/witness", $what, $node->host, $node->port, scalar getpwuid($>),
 		$server, $session, "$history->{directory}/$session.calls");
@@ -62,9 +50,8 @@ sub witness_command
 
 # From now on write down the marks that a standby has, which is synchronous for this
 # server.
-sub start_marks
+sub start_marks ($history, $server, $standby)
 {
-	my ($history, $server, $standby) = @_;
 	my $name = $standby->name;
 	my $pid = fork() // die "fork: $!";
 
@@ -81,10 +68,8 @@ sub start_marks
 }
 
 # The standby is no longer synchronous, or is about to be promoted.
-sub end_marks
+sub end_marks ($history)
 {
-	my ($history) = @_;
-
 	while (my $marks = pop @{ $history->{marks} })
 	{
 		fact($history, 'synchronous', @$marks{ 'server', 'standby', 'from' }, steady_us());
@@ -95,18 +80,11 @@ sub end_marks
 }
 
 # From now on sequences of a server give out IDs alone.
-sub ids_only
-{
-	my ($history, $server) = @_;
-
-	$history->{ids_only}{$server} //= steady_us();
-	return;
-}
+sub ids_only ($history, $server) { $history->{ids_only}{$server} //= steady_us(); return; }
 
 # They are about to become local.
-sub not_only_ids
+sub not_only_ids ($history, $server)
 {
-	my ($history, $server) = @_;
 	my $from = delete $history->{ids_only}{$server} // return;
 
 	fact($history, 'ids', $server, $from, steady_us());
@@ -115,10 +93,8 @@ sub not_only_ids
 
 # Check a history, whose witnesses have ended, and remove it unless something is
 # wrong.  Returns the greatest ID and what is wrong.
-sub check_history
+sub check_history ($history)
 {
-	my ($history) = @_;
-
 	end_marks($history);
 	not_only_ids($history, $_) foreach sort keys %{ $history->{ids_only} // {} };
 	my $output = qx('$^X' '$here/check_history' '$history->{directory}' 2>&1);

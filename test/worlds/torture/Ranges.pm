@@ -59,10 +59,8 @@ my %found_by = (
 	'range-life' => [ 'apart', 'rows', 'nothing' ],
 	'range-increment' => [ 'apart', 'nothing', 'nothing' ]);
 
-sub plan_fault_at
+sub plan_fault_at ($place)
 {
-	my ($place) = @_;
-
 	# Only what servers report shows that files were put back; and the server that is the registry
 	# cannot be without knowing it for a moment.
 	return (plan_fault(), told => $bug ? 0 : $place eq 'own' ? 1 : any_of(0, 1));
@@ -70,9 +68,8 @@ sub plan_fault_at
 
 # Up to five faults of servers, each once; up to eight while servers are granted numbers.  Floors need
 # a registry, and ALTER waits for clients that wait for one.
-sub plan_server_faults
+sub plan_server_faults ($registry_fault)
 {
-	my ($registry_fault) = @_;
 	my $needs_registry = qr/^(?:floor|rows|kind|dump|alter)$/;
 
 	# A server that crashes may lose what it would report, and then nobody resumes by what servers
@@ -88,9 +85,8 @@ sub plan_server_faults
 	return grep { !$drawn{$_}++ } map { any_of(@possible) } 1 .. $most;
 }
 
-sub plan_round
+sub plan_round ($place)
 {
-	my ($place) = @_;
 	my (undef, $server_fault, $registry_fault) = @{ $found_by{$bug} // [] };
 
 	$registry_fault //= any_of(@registry_faults);
@@ -139,10 +135,8 @@ sub create
 	return;
 }
 
-sub conf_of
+sub conf_of ($node, @conf)
 {
-	my ($node, @conf) = @_;
-
 	return (
 		asks_registries($node, @world{ 'registries', 'proxies' }),
 		"snowflake.server_name = '" . $node->name . "'",
@@ -150,9 +144,8 @@ sub conf_of
 }
 
 # The sequences of tables that are there from the beginning
-sub create_tables
+sub create_tables ($node)
 {
-	my ($node) = @_;
 	my $name = $node->name;
 	foreach my $table (sort keys %tables)
 	{
@@ -170,10 +163,8 @@ sub create_tables
 
 # It is a line in histories, whose numbers are all above what it has stored.  IDs of rows that others
 # replicated follow other clocks.
-sub add_line
+sub add_line ($server)
 {
-	my ($server) = @_;
-
 	$server->{line} = $server->{name} . '.' . ++$world{lines};
 	$server->{named} //= $server->{name};
 	foreach my $table (sort keys %tables)
@@ -186,39 +177,29 @@ sub add_line
 
 # A copy asks in its own name, or that of its origin, and takes no rows that others
 # replicate to its origin.  The registry's standby is synchronous for the next one.
-sub copy_conf
+sub copy_conf ($node, $origin = undef, @)
 {
-	my ($node, $origin) = @_;
-
 	return conf_of($node, 'max_logical_replication_workers = 0',
 		defined $origin ? q{synchronous_standby_names = ''} : (),
 		$plan->{one_name} && defined $origin ? "snowflake.server_name = '$origin->{named}'" : ());
 }
 
-sub named_after
-{
-	my ($origin) = @_;
-
-	return $plan->{one_name} ? (named => $origin->{named}) : ();
-}
+sub named_after ($origin) { return $plan->{one_name} ? (named => $origin->{named}) : (); }
 
 #
 # Clients
 #
 # Errors of clients: that there is no number just now is none.
-sub judge
+sub judge ($server, @errors)
 {
-	my ($server, @errors) = @_;
-
 	judge_errors("a client of $server->{name}",
 		qr/no number of sequence|no worker ID is granted|the grant of worker ID \d+ ended|refuses numbers of sequence .* (?:has granted no ranges since|was promoted to timeline)/,
 		@errors);
 	return;
 }
 
-sub start_client_of
+sub start_client_of ($server, $kind, $table)
 {
-	my ($server, $kind, $table) = @_;
 	my $n = ++$world{clients};
 	my $calls = "$world{histories}{$table}->{directory}/$n.calls";
 	my $client = start_program("$PostgreSQL::Test::Utils::tmp_check/numbers$n", $numbers,
@@ -230,9 +211,8 @@ sub start_client_of
 }
 
 # Wait until clients have received something, but not where nothing is granted.
-sub wait_for_calls
+sub wait_for_calls (@files)
 {
-	my (@files) = @_;
 	my $start = time;
 
 	nap(0.02) while grep({ !-s $_ } @files) && time - $start < 20;
@@ -240,9 +220,8 @@ sub wait_for_calls
 }
 
 # A sequence is local on this server after a change that was refused, or on its origin.
-sub is_range
+sub is_range ($server, $table)
 {
-	my ($server, $table) = @_;
 	my $stdout = '';
 
 	$server->{node}->psql('postgres',
@@ -251,9 +230,8 @@ sub is_range
 	return $stdout eq '1';
 }
 
-sub renew_clients
+sub renew_clients ($server, @more)
 {
-	my ($server, @more) = @_;
 	my @kinds = (
 		'greedy small', 'usual small', 'greedy big', 'usual big', 'counting up', 'usual turn', 'usual wide', @more);
 
@@ -267,10 +245,8 @@ sub renew_clients
 }
 
 # A server that cannot be asked has clients that cannot end by themselves.
-sub end_clients_of
+sub end_clients_of ($server, $signal, $table = undef)
 {
-	my ($server, $signal, $table) = @_;
-
 	foreach my $client (@{ $server->{clients} })
 	{
 		kill $signal, $client->{pid} if !defined $table || $client->{kind} =~ / $table$/;
@@ -279,10 +255,8 @@ sub end_clients_of
 }
 
 # It has gone for good.
-sub remove_server
+sub remove_server ($server, $way)
 {
-	my ($server, $way) = @_;
-
 	stop_server($server, $way);
 	$world{has_gone} = 1;
 	@{ $world{servers} } = grep { $_ != $server } @{ $world{servers} };
@@ -294,9 +268,8 @@ sub remove_server
 #
 # What happens to a server
 #
-sub promoted
+sub promoted ($server)
 {
-	my ($server) = @_;
 	my $node = standby_for($server->{node}, new_node('standby'), 0, $server);
 
 	$node->promote;
@@ -304,15 +277,11 @@ sub promoted
 }
 
 # Longer than a server has numbers for.
-sub long
-{
-	return $plan->{window} * (1.5 + $round_plan->{seconds});
-}
+sub long { return $plan->{window} * (1.5 + $round_plan->{seconds}); }
 
 # Numbers up to one that is above all that were granted are not to be given out anymore.
-sub set_floor
+sub set_floor ($server, $table, $query)
 {
-	my ($server, $table, $query) = @_;
 	my $floor = $query->{floor};
 	my ($stdout, $stderr) = ('', '');
 	my $rc = $server->{node}->psql('postgres', $query->{sql}, stdout => \$stdout, stderr => \$stderr);
@@ -368,8 +337,7 @@ sub join_with_rows
 
 # Some return what is done after the end of the registry's fault.
 my %server_fault = (
-	'kill postmaster' => sub {
-		my ($server) = @_;
+	'kill postmaster' => sub ($server, @) {
 		foreach (1 .. 3)
 		{
 			stop_server($server, 'kill');
@@ -378,13 +346,11 @@ my %server_fault = (
 		}
 	},
 	'kill worker' => sub { kill_process($_[0]{node}, 'snowflake ranges') },
-	'end worker' => sub {
-		my ($server) = @_;
+	'end worker' => sub ($server, @) {
 		my $pid = some_process($server->{node}, 'snowflake ranges') or return 'not done';
 		kill 'TERM', $pid;
 	},
-	pause => sub {
-		my ($server) = @_;
+	pause => sub ($server, @) {
 		pause_node($server->{node});
 		nap(long());
 		continue_node($server->{node});
@@ -395,50 +361,43 @@ my %server_fault = (
 	# The old primary keeps running.
 	promotion => sub { promoted($_[0]) },
 	'two promotions' => sub { promoted(promoted($_[0])) },
-	'promotion instead' => sub {
-		my ($server) = @_;
+	'promotion instead' => sub ($server, @) {
 		my $new = promoted($server);
 		remove_server($server, 'immediate');
 		return $new;
 	},
-	'backup copy' => sub {
-		my ($server) = @_;
+	'backup copy' => sub ($server, @) {
 		my $node = new_node('copy');
 		copy_of($node, $server->{node}, 0, 0, copy_conf($node, $server));
 		add_copy($node, "a copy of a base backup of $server->{name}", named_after($server));
 	},
-	'file copy' => sub {
-		my ($server) = @_;
+	'file copy' => sub ($server, @) {
 		my $node = copy_files($server->{node});
 		$node->append_conf('postgresql.conf', join "\n", copy_conf($node, $server), '');
 		set_clock($node, 0);
 		start_node($node);
 		add_copy($node, "a copy of the files of $server->{name}", named_after($server));
 	},
-	clock => sub {
-		my ($server) = @_;
+	clock => sub ($server, @) {
 		my $step = clock_step();
 		put_clock($server, $step);
 		nap($round_plan->{pause});
 		return sub { set_clock($server->{node}, 0) };
 	},
-	floor => sub {
-		my ($server) = @_;
+	floor => sub ($server, @) {
 		my $table = $range_tables[ 2 * $round_plan->{other} ];
 		my $next = next_number($table) // return;
 		my $floor = $next + int 20000 * $round_plan->{step};
 		set_floor($server, $table, { floor => $floor, sql => "SELECT setval('${table}_id_seq', $floor)" });
 	},
 	rows => sub { join_with_rows() },
-	kind => sub {
-		my ($server) = @_;
+	kind => sub ($server, @) {
 		become_local($server, 'turn') or return 'not done';
 		return sub { become_range($server, 'turn') };
 	},
 
 	# What changes nothing but files, and has servers lose their ranges
-	alter => sub {
-		my ($server) = @_;
+	alter => sub ($server, @) {
 		foreach my $table ('big', 'up', 'turn', 'wide')
 		{
 			$server->{node}->safe_psql('postgres', $_)
@@ -452,9 +411,8 @@ my %server_fault = (
 
 # A sequence of this server is local, and continues above all that it gave out, while others
 # continue with ranges.  Returns 0 if the registry is away and cannot say what it granted.
-sub become_local
+sub become_local ($server, $table)
 {
-	my ($server, $table) = @_;
 	my $next = "SELECT nextval('${table}_id_seq')";
 
 	end_clients_of($server, 'TERM', $table);
@@ -480,9 +438,8 @@ sub become_local
 	return 1;
 }
 
-sub ask_for_number
+sub ask_for_number ($server, $query)
 {
-	my ($server, $query) = @_;
 	my ($stdout, $stderr) = ('', '');
 	my $number = $server->{node}->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
 
@@ -490,9 +447,8 @@ sub ask_for_number
 }
 
 # No server gives out a number of it anymore that this one had when it was local.
-sub become_range
+sub become_range ($server, $table)
 {
-	my ($server, $table) = @_;
 	my $last = $server->{node}->safe_psql('postgres', "SELECT nextval('${table}_id_seq')");
 
 	foreach my $try (1 .. 3)
@@ -505,9 +461,8 @@ sub become_range
 }
 
 # A dump of a server is restored in a new one.
-sub start_dump
+sub start_dump ($origin)
 {
-	my ($origin) = @_;
 	my $node = new_node('dumped');
 	my $file = $node->basedir . '/dump.sql';
 
@@ -523,9 +478,8 @@ sub start_dump
 # A server calls another registry for a while, which is beside its own and knows nothing of its
 # numbers: it grants none until the server has reported them, and if it stopped, somebody resumed it.
 # Its own registry, when it is back, asks for a report, too, and goes on for all others.
-sub call_other_registry
+sub call_other_registry ($server)
 {
-	my ($server) = @_;
 	return 'not done' if !@{ $world{spares} } || $world{created} == MOST_CREATED || $plan->{place} eq 'own';
 	my $node = $server->{node};
 	my $other = start_registry(shift @{ $world{spares} });
@@ -553,10 +507,8 @@ sub call_other_registry
 }
 
 # A server that clients leave gets another line with registries.
-sub change_registry
+sub change_registry ($server, $line)
 {
-	my ($server, $line) = @_;
-
 	stop_server($server, 'fast');
 	$server->{node}->append_conf('postgresql.conf', $line);
 	start_node($server->{node});
@@ -564,19 +516,16 @@ sub change_registry
 }
 
 # The greatest number that has a row, which a server can report after a restart.
-sub greatest_given
+sub greatest_given ($server)
 {
-	my ($server) = @_;
-
 	ask_for_number($server, 'INSERT INTO big DEFAULT VALUES RETURNING id');
 	return $server->{node}->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
 }
 
 # Ask a server for numbers until something is so, which gets the number, and the error.  No number
 # is one from before.
-sub ask_until
+sub ask_until ($server, $before, $ends)
 {
-	my ($server, $before, $ends) = @_;
 	my $start = time;
 	my $error;
 
@@ -598,9 +547,8 @@ sub clock_step
 }
 
 # All files of a server as they are at a moment, with a socket and a port of their own.
-sub copy_files
+sub copy_files ($origin)
 {
-	my ($origin) = @_;
 	my $node = new_node('files');
 
 	pause_node($origin);
@@ -616,24 +564,21 @@ sub copy_files
 #
 # The registry
 #
-sub ask_registry
+sub ask_registry ($query, $registry = undef)
 {
-	my ($query, $registry) = @_;
 	my ($stdout, $stderr) = ('', '');
 
 	return ($registry // registry())->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
 }
 
-sub next_number
+sub next_number ($table)
 {
-	my ($table) = @_;
 	return ask_registry("SELECT next FROM snowflake_registry.range_sequences WHERE name = 'public.${table}_id_seq'");
 }
 
 # Statements in a registry that no server reaches; returns what they print.
-sub single_user
+sub single_user ($node, @queries)
 {
-	my ($node, @queries) = @_;
 	my $input = join '', map { "$_\n" } @queries;
 	my $output = '';
 
@@ -646,9 +591,8 @@ sub single_user
 }
 
 # The next numbers of all sequences of a registry that is down
-sub all_next
+sub all_next ($node)
 {
-	my ($node) = @_;
 	my $output = single_user($node,
 		q{SELECT 'next=' || name || '=' || next || '.' AS n FROM snowflake_registry.range_sequences});
 	my %next = $output =~ /next=([^="]+)=(\d+)\./g;
@@ -658,10 +602,7 @@ sub all_next
 }
 
 # Why the registry grants no ranges
-sub stopped
-{
-	return ask_registry('SELECT stopped FROM snowflake_registry.range_state', @_) // '';
-}
+sub stopped { return ask_registry('SELECT stopped FROM snowflake_registry.range_state', @_) // ''; }
 
 sub wait_until_stopped
 {
@@ -699,9 +640,8 @@ sub wait_for_reports
 # An administrator has the registry continue, above what servers reported; where a server
 # may not know what its clients received (as it has crashed, or is the registry, or a sequence is
 # local there), above what the registry had granted before.
-sub resume
+sub resume ($before)
 {
-	my ($before) = @_;
 	my $n = @{ $world{servers} };
 	my $error = '';
 
@@ -732,9 +672,8 @@ sub resume
 }
 
 # It is not there anymore, nor is the server with clients of its own that it may be.
-sub end_registry
+sub end_registry ($node, @walsenders)
 {
-	my ($node, @walsenders) = @_;
 	my ($server) = grep { $_->{node} == $node } @{ $world{servers} };
 
 	kill_postmaster($node, @walsenders);
@@ -746,11 +685,7 @@ sub end_registry
 }
 
 # The registry's server has clients, too.
-sub own_server
-{
-	add_copy(registry(), 'its own registry') if $plan->{place} eq 'own';
-	return;
-}
+sub own_server { add_copy(registry(), 'its own registry') if $plan->{place} eq 'own'; return; }
 
 sub new_registry_standby
 {
@@ -777,10 +712,8 @@ sub promote_registry
 
 # With a synchronous standby the registry continues, and otherwise it has stopped, until
 # somebody has looked.
-sub after_failover
+sub after_failover ($before)
 {
-	my ($before) = @_;
-
 	new_registry_standby() unless $world{registry_standby};
 	if ($plan->{place} ne 'synchronous')
 	{
@@ -925,9 +858,8 @@ my %registry_fault = (
 	});
 
 # Can this happen now?
-sub possible
+sub possible ($fault)
 {
-	my ($fault) = @_;
 	my %needs = (failover => 1, 'two failovers' => 2, 'split brain' => 1, yesterday => 1, another => 2);
 
 	return 0 if $fault eq 'another' && ($plan->{place} ne 'apart' || $world{created} == MOST_CREATED);
@@ -1006,18 +938,15 @@ sub check_logs
 	return;
 }
 
-sub start_registry
+sub start_registry ($node)
 {
-	my ($node) = @_;
-
 	return new_server_of($node, $template, conf_of($node, "synchronous_commit = $plan->{commit}",
 			$plan->{place} eq 'own' ? () : "snowflake.registry = ''"));
 }
 
 # It has worker IDs that no other one of this world has granted, and may grant no ranges for now.
-sub create_registry
+sub create_registry ($node, $stopped = undef)
 {
-	my ($node, $stopped) = @_;
 	my $last = WORKERS * ++$world{created};
 	my $first = $last - WORKERS + 1;
 
@@ -1122,10 +1051,8 @@ sub check_histories
 	return;
 }
 
-sub end_world
+sub end_world ($lived)
 {
-	my ($lived) = @_;
-
 	foreach my $server (@{ $world{servers} })
 	{
 		end_clients_of($server, $lived ? 'TERM' : 'KILL');

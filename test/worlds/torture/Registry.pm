@@ -105,10 +105,7 @@ sub plan_world
 	return \%its;
 }
 
-sub bad
-{
-	return found() > $total{failed};
-}
+sub bad { return found() > $total{failed}; }
 
 #
 # Servers and their clients
@@ -147,19 +144,15 @@ COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 }
 
 # A copy asks in its own name.
-sub copy_conf
+sub copy_conf ($node, $, $origin)
 {
-	my ($node, undef, $origin) = @_;
-
 	return slurp_file($origin->data_dir . '/postgresql.conf') =~ /^snowflake\.registry/m ? registry_of($node, 1) : ();
 }
 
 # Each server is a life-line of its own, which histories have the same name of.  Its IDs are above
 # a last one: none, or of a copy what is stored.
-sub add_line
+sub add_line ($server)
 {
-	my ($server) = @_;
-
 	$server->{line} = ++$world{lines};
 	$server->{last} //= 0;
 	book("line $server->{line} $server->{last}");
@@ -170,17 +163,15 @@ sub add_line
 
 # In the order of the hosts that a server asks, each other one begins at the end.  Its
 # sessions at the registry have the name of its node.
-sub registry_of
+sub registry_of ($node, $i)
 {
-	my ($node, $i) = @_;
 	my ($registries, $proxies) = @world{ 'registries', 'proxies' };
 
 	return asks_registries($node, map { $_ && $i % 2 ? [ reverse @$_ ] : $_ } $registries, $proxies);
 }
 
-sub conf_of
+sub conf_of ($node, $i)
 {
-	my ($node, $i) = @_;
 	my $name = $plan->{one_name} ? 'one' : $node->name;
 
 	return (
@@ -191,18 +182,15 @@ sub conf_of
 }
 
 # Errors of clients: that there is no grant just now is none.
-sub judge
+sub judge ($server, @errors)
 {
-	my ($server, @errors) = @_;
-
 	judge_errors("a client of $server->{name}",
 		qr/no worker ID is granted|the grant of worker ID \d+ ended|$sequence_refusal/, @errors);
 	return;
 }
 
-sub renew_clients
+sub renew_clients ($server)
 {
-	my ($server) = @_;
 	my %missing = (CLIENTS);
 
 	reap_clients($server);
@@ -219,9 +207,8 @@ sub renew_clients
 }
 
 # End all clients, those too that are about to connect.
-sub end_all_clients
+sub end_all_clients ($server)
 {
-	my ($server) = @_;
 	my $start = time;
 
 	while (@{ $server->{clients} } > 0 && time - $start < LONGEST_WAIT)
@@ -236,40 +223,27 @@ sub end_all_clients
 
 # A time by which a clock may be off for long.  A server that is ahead of the registry
 # by more than grant_time gets no worker ID when it starts.
-sub small_step
+sub small_step ($r)
 {
-	my ($r) = @_;
-
 	return (-HOUR, 0, -HOUR / 60)[ 3 * $r ] if $plan->{long};
 	return (8 * $r - 4) * $plan->{grant_time} / 10;
 }
 
 # The same for a registry, which servers must not be ahead of.
-sub registry_step
-{
-	my ($r) = @_;
-
-	return $plan->{long} ? -small_step($r) : small_step($r);
-}
+sub registry_step ($r) { return $plan->{long} ? -small_step($r) : small_step($r); }
 
 # Longer than a grant.
-sub more_than_grant
-{
-	return $plan->{grant_time} * (1.2 + $round_plan->{seconds});
-}
+sub more_than_grant { return $plan->{grant_time} * (1.2 + $round_plan->{seconds}); }
 
-sub worker_of
+sub worker_of ($server)
 {
-	my ($server) = @_;
 	return $server->{node}
 	  ->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
 }
 
 # Have a server that is not started yet ask for this worker ID.
-sub wish
+sub wish ($server, $worker)
 {
-	my ($server, $worker) = @_;
-
 	$server->{node}
 	  ->append_conf('postgresql.conf', "snowflake.worker_id = $worker\n")
 	  if $worker ne '';
@@ -277,19 +251,16 @@ sub wish
 	return;
 }
 
-sub start_wishing
+sub start_wishing ($server, $worker)
 {
-	my ($server, $worker) = @_;
-
 	wish($server, $worker);
 	start_server($server);
 	return;
 }
 
 # Wait, but not for long, until a server has a grant, without an ID of it.
-sub wait_for_grant
+sub wait_for_grant ($server)
 {
-	my ($server) = @_;
 	my $start = time;
 
 	nap(0.02) while worker_of($server) eq '' && time - $start < 10;
@@ -299,9 +270,8 @@ sub wait_for_grant
 
 # Nobody extends a server's grant.  Another one would like to have its worker ID,
 # and asks for it when it is just free, or later.
-sub let_grant_pass
+sub let_grant_pass ($other, $worker)
 {
-	my ($other, $worker) = @_;
 	my $left = more_than_grant();
 
 	stop_server($other, 'immediate');
@@ -315,12 +285,10 @@ sub let_grant_pass
 	return;
 }
 
-sub copy_server
+sub copy_server ($server, $backup, $clock = small_step($round_plan->{step}))
 {
-	my ($server, $backup, $clock) = @_;
 	my $node = node_of_backup('copy', $server->{node}, $backup);
 
-	$clock //= small_step($round_plan->{step});
 	$node->append_conf('postgresql.conf', $_) foreach copy_conf($node, undef, $server->{node});
 	set_clock($node, $clock);
 	start_node($node);
@@ -329,8 +297,7 @@ sub copy_server
 }
 
 my %server_fault = (
-	'restart two' => sub {
-		my @both = @_;
+	'restart two' => sub (@both) {
 		my @workers = map { worker_of($_) } @both;
 		stop_server($_, 'fast') foreach @both;
 		start_wishing($both[$_], $workers[ 1 - $_ ]) foreach 1, 0;
@@ -339,8 +306,7 @@ my %server_fault = (
 
 	# It is told that it holds no worker ID, and one of its processes is killed
 	# while it generates IDs of the rest of its grant.
-	'kill refused' => sub {
-		my ($server) = @_;
+	'kill refused' => sub ($server, @) {
 		my $node = $server->{node};
 		my $worker = worker_of($server);
 		return 'not done' if $world{away} || $worker eq '';
@@ -360,8 +326,7 @@ my %server_fault = (
 
 	# Another server has its worker ID for a while.  It gets it back, and before
 	# its first ID its clock is set back and one of its processes is killed.
-	'kill granted' => sub {
-		my ($server, $other) = @_;
+	'kill granted' => sub ($server, $other) {
 		my $node = $server->{node};
 		my $worker = worker_of($server);
 		return 'not done' if $world{away} || $worker eq '';
@@ -383,8 +348,7 @@ my %server_fault = (
 
 	# A server is told to ask nobody, or its hosts in another order, which it is to
 	# do when it is started again only; one of its processes is killed.
-	reload => sub {
-		my ($server) = @_;
+	reload => sub ($server, @) {
 		my $node = $server->{node};
 		$node->append_conf('postgresql.conf',
 			$round_plan->{step} < 0.5 ? "snowflake.registry = ''" : registry_of($node, 1));
@@ -398,15 +362,13 @@ my %server_fault = (
 	},
 
 	# Others take its worker ID meanwhile.
-	pause => sub {
-		my ($server, $other) = @_;
+	pause => sub ($server, $other) {
 		my $worker = worker_of($server);
 		pause_node($server->{node});
 		let_grant_pass($other, $worker);
 		continue_node($server->{node});
 	},
-	'pause backend' => sub {
-		my ($server, $other) = @_;
+	'pause backend' => sub ($server, $other) {
 		my $worker = worker_of($server);
 		return pause_process($server, 'client backend', sub {
 			free_worker($worker)
@@ -414,13 +376,11 @@ my %server_fault = (
 			let_grant_pass($other, $worker);
 		});
 	},
-	'pause worker' => sub {
-		my ($server, $other) = @_;
+	'pause worker' => sub ($server, $other) {
 		my $worker = worker_of($server);
 		return pause_process($server, 'snowflake grant', sub { let_grant_pass($other, $worker) });
 	},
-	'end worker' => sub {
-		my ($server, $other) = @_;
+	'end worker' => sub ($server, $other) {
 		my $worker = worker_of($server);
 		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
 		stop_server($other, 'immediate');
@@ -429,23 +389,20 @@ my %server_fault = (
 	},
 
 	# The old primary keeps running.
-	promotion => sub {
-		my ($server) = @_;
+	promotion => sub ($server, @) {
 		my $clock = $server->{standby} ? 0 : $server->{clock};
 		my $standby = delete $server->{standby} // standby_for($server->{node}, new_node('standby'), $clock);
 		$standby->promote;
 		add_copy($standby, "promoted from a standby of $server->{name}",
 			last => greatest_stored($standby), clock => $clock);
 	},
-	copy => sub {
-		my ($server) = @_;
+	copy => sub ($server, @) {
 		my $backup = 'copy' . ++$world{backups};
 		$server->{node}->backup($backup);
 		copy_server($server, $backup);
 	},
 	# Neither it nor its origin can ask the registry.
-	'cut-off copy' => sub {
-		my ($server) = @_;
+	'cut-off copy' => sub ($server, @) {
 		my $backup = 'copy' . ++$world{backups};
 		my $pauses = !$world{away};
 		pause_node(registry()) if $pauses;
@@ -457,8 +414,7 @@ my %server_fault = (
 	'old copy' => sub { copy_server($world{servers}[0], 'old') },
 
 	# A dump of its sequences is restored on another one, or here.
-	sequences => sub {
-		my ($server, $other) = @_;
+	sequences => sub ($server, $other) {
 		my $there = $round_plan->{other} < 0.5 ? $other : $server;
 		my $on = $round_plan->{sequences}{change} eq 'dump' ? $there : $server;
 		book("id $on->{line} $_")
@@ -467,8 +423,7 @@ my %server_fault = (
 		# It is counted there, by its kind.
 		return 'not done';
 	},
-	clock => sub {
-		my ($server) = @_;
+	clock => sub ($server, @) {
 		my $step = $round_plan->{step};
 
 		# For good, or for a while.
@@ -482,8 +437,7 @@ my %server_fault = (
 		nap(more_than_grant());
 		put_clock($server, 0);
 	},
-	'start with clock' => sub {
-		my ($server) = @_;
+	'start with clock' => sub ($server, @) {
 		stop_server($server, any_way());
 		put_clock($server, (DAYS, HOUR, -HOUR)[ 3 * $round_plan->{step} ]);
 		start_server($server);
@@ -492,8 +446,7 @@ my %server_fault = (
 		$total{refused}++ if $answer != 0;
 		put_clock($server, 0);
 	},
-	reset => sub {
-		my ($server) = @_;
+	reset => sub ($server, @) {
 		end_all_clients($server);
 		my $seconds = (-HOUR, -1, 0, 2)[ 4 * $round_plan->{step} ];
 		my $mark = $server->{node}->safe_psql('postgres', qq{
@@ -507,19 +460,15 @@ my %server_fault = (
 		happens("$server->{name} is reset, line $server->{line}");
 	});
 
-sub any_way
-{
-	return ('fast', 'immediate', 'kill')[ 3 * $round_plan->{seconds} ];
-}
+sub any_way { return ('fast', 'immediate', 'kill')[ 3 * $round_plan->{seconds} ]; }
 
 #
 # The registry
 #
 # Why a registry does not grant worker IDs, if it does not.  A worker ID that nobody has
 # is freed for that, which changes nothing.
-sub refusal
+sub refusal ($node)
 {
-	my ($node) = @_;
 	my $error = sql_error($node, 'SELECT snowflake_registry.free_worker(-1)');
 
 	return $error =~ /ERROR:  42704: worker ID -1 was never granted/ ? undef : $error;
@@ -568,19 +517,16 @@ sub promote_registry
 	return;
 }
 
-sub timeline_of
+sub timeline_of ($node)
 {
-	my ($node) = @_;
-
 	return hex $node->safe_psql('postgres',
 		'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)');
 }
 
 # Which of two standbys with a common archive is the registry?  The one that archived
 # the timeline of both, or the one that saw the other one's timeline there, if it can archive its own.
-sub archived_first
+sub archived_first ($timelines, @twins)
 {
-	my ($timelines, @twins) = @_;
 	my $first = wait_until_it_grants(@twins);
 
 	if ($timelines->[0] == $timelines->[1])
@@ -601,9 +547,8 @@ sub archived_first
 
 # Before its own timeline, a server archives what it has of the one before.  It cannot if the other
 # standby had received less of it, or more, and was the first: then it grants nothing.
-sub has_other_wal
+sub has_other_wal ($node)
 {
-	my ($node) = @_;
 	my $start = time;
 
 	while (defined refusal($node) && time - $start < LONGEST_WAIT)
@@ -615,9 +560,8 @@ sub has_other_wal
 }
 
 # Without an archive none of them is, until an administrator says so.
-sub confirmed
+sub confirmed (@twins)
 {
-	my (@twins) = @_;
 	my $node = $twins[ $round_plan->{other} < 0.5 ? 0 : 1 ];
 
 	nap(1);
@@ -679,10 +623,8 @@ sub new_registry_standby
 }
 
 # One that is the registry no more keeps running for some time.
-sub keep_old_registry
+sub keep_old_registry ($node, @walsenders)
 {
-	my ($node, @walsenders) = @_;
-
 	$world{old_registry} = {
 		node => $node,
 		walsenders => \@walsenders,
@@ -701,18 +643,12 @@ sub end_old_registry
 	return;
 }
 
-sub slice_of
-{
-	my ($timeline) = @_;
-
-	return $timeline % ($plan->{failovers} + 1);
-}
+sub slice_of ($timeline) { return $timeline % ($plan->{failovers} + 1); }
 
 # What an old registry granted has to end before its slice is granted again: the new one
 # knows nothing of that, and an administrator has to see to it.
-sub next_slices_rest
+sub next_slices_rest ($promotions)
 {
-	my ($promotions) = @_;
 	my $timeline = timeline_of(registry());
 
 	foreach my $slice (map { slice_of($timeline + $_) } 1 .. $promotions)
@@ -723,10 +659,8 @@ sub next_slices_rest
 	return 0;
 }
 
-sub free_worker
+sub free_worker ($worker)
 {
-	my ($worker) = @_;
-
 	# It may have been granted by the old registry, or lost.
 	my $error = sql_error(registry(), "SELECT snowflake_registry.free_worker($worker)");
 	die $error unless $error =~ /^(?:psql:.*ERROR:  42704: worker ID \d+ was never granted|$)/;
@@ -736,10 +670,7 @@ sub free_worker
 
 # What was lost may reach as far ahead of the registry's clock as what is known: an hour
 # if it was behind by that, and a server extended its grant then and never again.
-sub may_lose_grants
-{
-	return !$plan->{long} && !$world{was_behind};
-}
+sub may_lose_grants { return !$plan->{long} && !$world{was_behind}; }
 
 sub lose_grants
 {
@@ -831,10 +762,8 @@ my %registry_fault = (
 	});
 
 # Can this happen now?
-sub possible
+sub possible ($fault)
 {
-	my ($fault) = @_;
-
 	my $promotions = { failover => 1, 'split brain' => 1, 'same timeline' => 2 }->{$fault};
 	return 0 if $fault =~ /^(?:bad|silent) host$/ && !$world{proxies};
 	return $fault ne 'silent host' || defined $world{registry_standby} unless $promotions;
@@ -870,9 +799,8 @@ ALTER TABLE snowflake_registry.grants ENABLE ALWAYS TRIGGER keep_grant;
 
 # A registry that is down writes what it has granted, when it has recovered.  It does so
 # without a postmaster, so that no server reaches it.
-sub write_grants
+sub write_grants ($node)
 {
-	my ($node) = @_;
 	my $file = "$book->{history}->{directory}/" . $node->name . '.grants';
 	my $copy = q{COPY (SELECT 'grant', node, worker_id, granted_from, granted_until, held }
 	  . "FROM granted ORDER BY n) TO '$file' (DELIMITER ' ')";
@@ -887,9 +815,8 @@ sub write_grants
 }
 
 # An archive of all registries of the world, in which no file is replaced.
-sub archive_in_common
+sub archive_in_common ($node)
 {
-	my ($node) = @_;
 	my $archive = $world{archive} = "$PostgreSQL::Test::Utils::tmp_check/archive$total{worlds}";
 
 	mkdir $archive or die "$archive: $!";
@@ -983,10 +910,8 @@ sub count_grants
 	return $n;
 }
 
-sub end_world
+sub end_world ($lived)
 {
-	my ($lived) = @_;
-
 	part_with($_->{clients}, 0, $_->{name}) foreach @{ $world{servers} }, @{ $world{own_servers} };
 	end_registries();
 	if (my $old = delete $world{old_registry})

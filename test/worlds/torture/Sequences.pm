@@ -8,8 +8,7 @@
 
 package Sequences;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use History;
@@ -32,10 +31,8 @@ my $objects = q{
 };
 
 # Create what clients use, on a server that others are copies of.
-sub create_sequences
+sub create_sequences ($node)
 {
-	my ($node) = @_;
-
 	$node->safe_psql('postgres', sprintf $objects, 'ids', 'by20 INCREMENT BY 20');
 	$node->safe_psql('postgres', "CREATE DATABASE $_") foreach 'app', 'still';
 	foreach my $database ('app', 'still')
@@ -48,10 +45,8 @@ sub create_sequences
 }
 
 # What a client does that counts by itself: all IDs that it may use, from so many values.
-sub owned
+sub owned ($values)
 {
-	my ($values) = @_;
-
 	return "SELECT g FROM (SELECT nextval('by20') AS v FROM generate_series(1, $values) OFFSET 0) x, "
 	  . 'generate_series(x.v - 19, x.v + 19) g';
 }
@@ -76,9 +71,8 @@ ROLLBACK;
 } . owned(1) . ";\n";
 }
 
-sub greedy_sequence_queries
+sub greedy_sequence_queries ($n)
 {
-	my ($n) = @_;
 	my $by20 = int($n / 200);
 
 	return "COPY (SELECT nextval('ids') FROM generate_series(1, $n)) TO STDOUT;\n"
@@ -106,28 +100,22 @@ sub plan_sequences
 
 # Are the sequences of "app" snowflake sequences, so that they give out IDs alone from
 # now on?
-sub are_snowflake
+sub are_snowflake ($history, $node, $server)
 {
-	my ($history, $node, $server) = @_;
-
 	ids_only($history, $server)
 	  if $node->safe_psql('app', "SELECT bool_and(kind = 'snowflake' AND problem IS NULL) FROM snowflake_sequences WHERE sequence IN ('k1', 'k2', 'items_id_seq')") eq 't';
 	return;
 }
 
-sub set_kind
+sub set_kind ($node, $kind)
 {
-	my ($node, $kind) = @_;
-
 	$node->safe_psql('app', "SELECT snowflake_set_sequence_kind('$_', '$kind')") foreach @in_app;
 	return;
 }
 
 # Change nothing, but the files of sequences.
-sub restart
+sub restart ($node, $plan)
 {
-	my ($node, $plan) = @_;
-
 	foreach my $its ([ 'postgres', 'ids', 'items_id_seq' ], [ 'app', 'k1', 'k2' ])
 	{
 		my ($database, $one, $two) = @$its;
@@ -139,10 +127,8 @@ sub restart
 	return;
 }
 
-sub become_local
+sub become_local ($node, $plan, $history, $server)
 {
-	my ($node, $plan, $history, $server) = @_;
-
 	not_only_ids($history, $server);
 	set_kind($node, 'local');
 	if ($plan->{change} eq 'drop')
@@ -158,10 +144,8 @@ sub become_local
 }
 
 # IDs of another database, in the order of their calls
-sub ids_of
+sub ids_of ($node, $database)
 {
-	my ($node, $database) = @_;
-
 	return split /\n/, $node->safe_psql($database, q{
 		SELECT nextval('k1');
 		INSERT INTO items (no) VALUES (1) RETURNING id;
@@ -170,10 +154,8 @@ sub ids_of
 }
 
 # Restore a dump of "app".
-sub dump_app
+sub dump_app ($origin, $node, $plan, $database)
 {
-	my ($origin, $node, $plan, $database) = @_;
-
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	system_or_bail('sh', '-c', 'pg_dump -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->connstr('app'), $node->basedir . '/app.sql', $node->connstr($database));
@@ -184,9 +166,8 @@ sub dump_app
 # Returns IDs of another database, on the server that has it.
 my $databases = 0;
 
-sub change_sequences
+sub change_sequences ($node, $plan, $history, $server, $other = undef)
 {
-	my ($node, $plan, $history, $server, $other) = @_;
 	my $change = $plan->{change};
 	my $database = "other" . ++$databases;
 

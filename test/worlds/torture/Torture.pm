@@ -5,8 +5,7 @@
 
 package Torture;
 
-use strict;
-use warnings;
+use v5.36;
 
 # The lines of script/tests/torture go to standard output, which PostgreSQL::Test::Utils takes
 # for its log: a torture uses this module before that one.
@@ -43,15 +42,10 @@ my ($begin, $found_at);
 my @happened;
 my %faults;
 
-sub any_of
-{
-	return $_[ rand @_ ];
-}
+sub any_of { return $_[ rand @_ ]; }
 
-sub describe
+sub describe ($what)
 {
-	my ($what) = @_;
-
 	return 'nothing' unless defined $what;
 	return '[' . join(' ', map { describe($_) } @$what) . ']'
 	  if ref $what eq 'ARRAY';
@@ -61,11 +55,7 @@ sub describe
 	return $what =~ /^\d+\.\d{4,}$/ ? sprintf('%.3f', $what) : $what;
 }
 
-sub say_figure
-{
-	print $figures "$_[0]\n";
-	return;
-}
+sub say_figure { print $figures "$_[0]\n"; return; }
 
 # What has happened, which is reported with a problem
 sub happens
@@ -76,9 +66,8 @@ sub happens
 }
 
 # Something that must not be: tell of it at once, with what led to it.
-sub wrong
+sub wrong ($what, $kind = undef)
 {
-	my ($what, $kind) = @_;
 	my %of_world = %$plan;
 	my $where = delete $of_world{rounds} ? "world $total{worlds}, " : '';
 	my $plans = join ' ', map { describe($_) } $where ? \%of_world : (), $round_plan // ();
@@ -91,11 +80,7 @@ sub wrong
 	return;
 }
 
-sub fail_call
-{
-	wrong($_[0], 'failed');
-	return;
-}
+sub fail_call { wrong($_[0], 'failed'); return; }
 
 sub fault
 {
@@ -104,19 +89,15 @@ sub fault
 	return;
 }
 
-sub note_wait
+sub note_wait ($seconds, $which = 'longest_wait')
 {
-	my ($seconds, $which) = @_;
-
-	$which //= 'longest_wait';
 	$total{$which} = $seconds if $seconds > $total{$which};
 	return;
 }
 
 # Errors of clients.  Those that a client has to get match the pattern; what hides a duplicate is one.
-sub judge_errors
+sub judge_errors ($whose, $allowed = undef, @errors)
 {
-	my ($whose, $allowed, @errors) = @_;
 	my %others;
 
 	foreach my $error (@errors)
@@ -163,10 +144,8 @@ sub found
 	return $n;
 }
 
-sub live_through
+sub live_through ($end)
 {
-	my ($end) = @_;
-
 	undef $round_plan;
 	$world->{begin}->() if $world->{begin};
 	foreach my $its (@{ $plan->{rounds} // [$plan] })
@@ -181,10 +160,8 @@ sub live_through
 	return 1;
 }
 
-sub filled
+sub filled ($text)
 {
-	my ($text) = @_;
-
 	return $text =~ s/\{(longest\w+)\}/sprintf '%.1f', $total{$1}/egr =~ s/\{(\w+)\}/$total{$1}/gr;
 }
 
@@ -196,10 +173,8 @@ sub faults_by_kind
 	  sort { $faults{$b} <=> $faults{$a} || $a cmp $b } keys %faults;
 }
 
-sub torture
+sub torture ($name, $minutes, @its)
 {
-	my ($name, $minutes, @its) = @_;
-
 	($seed, $bug) = ($its[0], $its[1] // '');
 	$begin = time;
 	my $end = $begin + 60 * $minutes;
@@ -267,10 +242,7 @@ sub report
 #
 # The ledger: a program that is told what to do on its standard input.
 #
-sub ledger_program
-{
-	return compile(dirname(__FILE__) . '/ledger.c');
-}
+sub ledger_program { return compile(dirname(__FILE__) . '/ledger.c'); }
 
 sub start_ledger
 {
@@ -281,9 +253,8 @@ sub start_ledger
 }
 
 # The answer to a command, and what it reported as wrong.
-sub ask_ledger
+sub ask_ledger ($ledger, $command)
 {
-	my ($ledger, $command) = @_;
 	my ($from, $to) = @$ledger{ 'from', 'to' };
 	my @wrong;
 
@@ -304,10 +275,7 @@ sub ask_ledger
 #
 our $book;
 
-sub new_book
-{
-	return { program => start_ledger(), counted => {} };
-}
+sub new_book { return { program => start_ledger(), counted => {} }; }
 
 sub close_book
 {
@@ -337,9 +305,8 @@ sub begin_ledger
 }
 
 # Add up what a ledger has found since the last time.
-sub add_up
+sub add_up ($command)
 {
-	my ($command) = @_;
 	my %now;
 
 	@now{qw(ids duplicates falls shared foreign workers runs most)} = split ' ', book($command);
@@ -378,9 +345,8 @@ sub drop_history
 my $clients = 0;
 
 # Start a program.  "$file.out" gets what it writes, and "$file.err" its errors.
-sub start_program
+sub start_program ($file, @command)
 {
-	my ($file, @command) = @_;
 	my %client = (file => "$file.out", errors => "$file.err");
 
 	# It may be ended before it has begun.
@@ -399,9 +365,8 @@ sub start_program
 
 # Start a client of a server, which is a line of the ledger: a psql that runs a script, whose IDs
 # are written as runs if it is greedy, or a witness of a kind, "calls" or "sequences".
-sub start_client
+sub start_client ($node, $line, $kind, $script)
 {
-	my ($node, $line, $kind, $script) = @_;
 	my $n = ++$clients;
 	my $pack = $kind =~ /greedy|long/ ? " | '" . ledger_program() . "' pack" : '';
 	my $client = start_program(
@@ -417,9 +382,8 @@ sub start_client
 
 # Take leave of the clients of a list that have ended; of all, if they have to within some
 # seconds, after which they are killed.  Returns the errors that they got.
-sub part_with
+sub part_with ($list, $seconds, $whose)
 {
-	my ($list, $seconds, $whose) = @_;
 	my $deadline = time + ($seconds // 0);
 	my (@left, @errors);
 
@@ -457,17 +421,15 @@ our @nodes;						# of the world
 my ($named, $backups) = (0, 0);
 
 # Is the disk of pg_wal full, and how many seconds does a flush take?
-sub set_disk
+sub set_disk ($node, $full, $seconds)
 {
-	my ($node, $full, $seconds) = @_;
 	write_integers($node->basedir . '/wal_disk', $full, 1_000_000 * $seconds);
 	return;
 }
 
 # Each flush of its WAL takes so many seconds from the start on, if that is given.
-sub start_node
+sub start_node ($node, %params)
 {
-	my ($node, %params) = @_;
 	my $flush = delete $params{flush} // 0;
 
 	my %clock = fake_clock($node);
@@ -483,9 +445,8 @@ sub start_node
 
 # A server that is stopped, and whose backup "backup" all others begin with.  The function
 # creates what it has besides.
-sub template_node
+sub template_node ($create, @conf)
 {
-	my ($create, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new('template');
 
 	# A standby that is away for a while finds the WAL that it needs.
@@ -504,17 +465,11 @@ sub template_node
 	return $node;
 }
 
-sub new_node
-{
-	my ($name) = @_;
-	return PostgreSQL::Test::Cluster->new("${name}_" . ++$named);
-}
+sub new_node ($name) { return PostgreSQL::Test::Cluster->new("${name}_" . ++$named); }
 
 # A node, or a new one of this name, with the data of a backup
-sub node_of_backup
+sub node_of_backup ($node, $origin, $backup, %params)
 {
-	my ($node, $origin, $backup, %params) = @_;
-
 	$node = new_node($node) unless ref $node;
 	$node->init_from_backup($origin, $backup, %params);
 	push @nodes, $node;
@@ -523,9 +478,8 @@ sub node_of_backup
 
 # The same of a backup of a server as it is now, started with a clock and lines of configuration,
 # as a standby or not
-sub copy_of
+sub copy_of ($node, $origin, $is_standby, $clock, @conf)
 {
-	my ($node, $origin, $is_standby, $clock, @conf) = @_;
 	my $backup = 'backup' . ++$backups;
 
 	$origin->backup($backup);
@@ -550,9 +504,8 @@ sub remove_node
 
 # The line that has a node ask these registries, in this order, by the name of the node;
 # through their proxies, if there are some.
-sub asks_registries
+sub asks_registries ($node, $registries, $proxies = undef)
 {
-	my ($node, $registries, $proxies) = @_;
 	my $line = registry_conf(@$registries);
 	my $name = $node->name;
 
@@ -568,9 +521,8 @@ sub asks_registries
 #
 # Processes
 #
-sub all_processes
+sub all_processes ($node)
 {
-	my ($node) = @_;
 	my ($postmaster) =
 	  slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 
@@ -578,9 +530,8 @@ sub all_processes
 }
 
 # Stop a whole server, or let it continue.
-sub pause_node
+sub pause_node ($node)
 {
-	my ($node) = @_;
 	my ($postmaster) = all_processes($node);
 
 	kill 'STOP', $postmaster;
@@ -588,20 +539,12 @@ sub pause_node
 	return;
 }
 
-sub continue_node
-{
-	my ($node) = @_;
-
-	kill 'CONT', reverse all_processes($node);
-	return;
-}
+sub continue_node ($node) { kill 'CONT', reverse all_processes($node); return; }
 
 # Have a server be away: 'pause', 'kill' or 'immediate'.  Returns what ends that after some
 # seconds.
-sub have_away
+sub have_away ($node, $way, $seconds)
 {
-	my ($node, $way, $seconds) = @_;
-
 	$way eq 'pause' ? pause_node($node)
 	  : $way eq 'kill' ? kill_postmaster($node)
 	  : $node->stop('immediate');
@@ -612,10 +555,8 @@ sub have_away
 }
 
 # End servers, all at once, and those that stand still, too.
-sub end_nodes
+sub end_nodes (@all)
 {
-	my (@all) = @_;
-
 	foreach my $node (@all)
 	{
 		eval {
@@ -629,28 +570,21 @@ sub end_nodes
 
 # A process of a server that pg_stat_activity has under a type; of the backends,
 # one of a client, because the test's own are just about to end.
-sub some_process
+sub some_process ($node, $type)
 {
-	my ($node, $type) = @_;
-
 	return $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND ('$type' <> 'client backend' OR application_name = 'client') LIMIT 1");
 }
 
 # Kill a process with SIGKILL, and wait until the server is back from its
 # recovery.  Returns whether there was one.
-sub kill_process
+sub kill_process ($node, $type)
 {
-	my ($node, $type) = @_;
 	my $pid = some_process($node, $type) or return 0;
 
 	return crash_process($node, $pid);
 }
 
-sub nap
-{
-	usleep(1_000_000 * $_[0]);
-	return;
-}
+sub nap { usleep(1_000_000 * $_[0]); return; }
 
 1;

@@ -13,8 +13,7 @@
 
 package WithRegistry;
 
-use strict;
-use warnings;
+use v5.36;
 
 use Exporter 'import';
 use Proxy;
@@ -35,11 +34,7 @@ use constant LONGEST_WAIT => 120;
 our %world;
 my $its;
 
-sub with_registry
-{
-	($its) = @_;
-	return;
-}
+sub with_registry { ($its) = @_; return; }
 
 # What any fault may need, of the registry or of a server.
 sub plan_fault
@@ -53,26 +48,19 @@ sub plan_fault
 }
 
 # One of the arguments, as it is planned.
-sub any_step
-{
-	return $_[ $round_plan->{step} * @_ ];
-}
+sub any_step { return $_[ $round_plan->{step} * @_ ]; }
 
 #
 # Servers
 #
-sub greatest_stored
+sub greatest_stored ($node, $table = 't')
 {
-	my ($node, $table) = @_;
-
-	$table //= 't';
 	return $node->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM $table");
 }
 
 # Another server that is there from now on.
-sub add_server
+sub add_server ($node, $what, %more)
 {
-	my ($node, $what, %more) = @_;
 	my $server = { node => $node, name => $node->name, clients => [], clock => 0, %more };
 
 	$total{servers}++;
@@ -83,10 +71,8 @@ sub add_server
 }
 
 # A server that begins with a template.
-sub new_server_of
+sub new_server_of ($node, $template, @conf)
 {
-	my ($node, $template, @conf) = @_;
-
 	node_of_backup($node, $template, 'backup');
 	$node->append_conf('postgresql.conf', join "\n", @conf, '');
 	set_clock($node, 0);
@@ -95,37 +81,30 @@ sub new_server_of
 }
 
 # A standby of a server, or of the registry.
-sub standby_for
+sub standby_for ($origin, $node, $clock, $server = undef)
 {
-	my ($origin, $node, $clock, $server) = @_;
-
 	return copy_of($node, $origin, 1, $clock, $its->{copy_conf}->($node, $server, $origin));
 }
 
 # The server that a standby of it has become, or a copy, with clients; those begin at once, here
 # and after each start.
-sub add_copy
+sub add_copy ($node, $what, %more)
 {
-	my ($node, $what, %more) = @_;
 	my $server = add_server($node, $what, %more);
 
 	$its->{renew}->($server);
 	return $server;
 }
 
-sub start_server
+sub start_server ($server)
 {
-	my ($server) = @_;
-
 	start_node($server->{node});
 	$its->{renew}->($server);
 	return;
 }
 
-sub stop_server
+sub stop_server ($server, $way)
 {
-	my ($server, $way) = @_;
-
 	$way eq 'kill'
 	  ? kill_postmaster($server->{node})
 	  : $server->{node}->stop($way);
@@ -135,30 +114,19 @@ sub stop_server
 }
 
 # Take leave of clients that have ended; of all, if there is a time for it.
-sub reap_clients
+sub reap_clients ($server, $seconds = undef)
 {
-	my ($server, $seconds) = @_;
-
 	$its->{judge}->($server, part_with($server->{clients}, $seconds, $server->{name}));
 	return;
 }
 
-sub renew_all
-{
-	$its->{renew}->($_) foreach @_;
-	return;
-}
+sub renew_all { $its->{renew}->($_) foreach @_; return; }
 
 # One answer of each server, as soon as there is one.
-sub probe_all
-{
-	probe($_) foreach @_;
-	return;
-}
+sub probe_all { probe($_) foreach @_; return; }
 
-sub probe
+sub probe ($server)
 {
-	my ($server) = @_;
 	my $start = time;
 
 	for (;;)
@@ -186,10 +154,8 @@ sub probe
 	}
 }
 
-sub put_clock
+sub put_clock ($server, $clock)
 {
-	my ($server, $clock) = @_;
-
 	$server->{clock} = $clock;
 	set_clock($server->{node}, $clock);
 	happens(sprintf '%s: clock %+.3f s', $server->{name}, $clock);
@@ -197,9 +163,8 @@ sub put_clock
 }
 
 # Stop a process of a server until the function returns.
-sub pause_process
+sub pause_process ($server, $type, $meanwhile)
 {
-	my ($server, $type, $meanwhile) = @_;
 	my $pid = some_process($server->{node}, $type) or return 'not done';
 
 	kill 'STOP', $pid;
@@ -215,10 +180,8 @@ my %server_faults = (
 	'kill postmaster' => sub { restart_server($_[0], 'kill') },
 	'kill backend' => sub { kill_process($_[0]{node}, 'client backend') });
 
-sub restart_server
+sub restart_server ($server, $way)
 {
-	my ($server, $way) = @_;
-
 	stop_server($server, $way);
 	start_server($server);
 	return;
@@ -230,9 +193,8 @@ sub restart_server
 # The nodes that can be it have names from the beginning, because servers ask all of them; through
 # proxies, which may break, if there are some.  The first of "spares" is the next one.
 #
-sub begin_registries
+sub begin_registries ($n)
 {
-	my ($n) = @_;
 	my @all = map { new_node('registry') } 1 .. $n;
 
 	$world{registries} = [@all];
@@ -242,18 +204,12 @@ sub begin_registries
 	return shift @all;
 }
 
-sub end_registries
-{
-	$_->stop foreach @{ delete $world{proxies} // [] };
-	return;
-}
+sub end_registries { $_->stop foreach @{ delete $world{proxies} // [] }; return; }
 
 sub registry { return $world{registry}; }
 
-sub registry_is
+sub registry_is ($node)
 {
-	my ($node) = @_;
-
 	$world{registry} = $node;
 	push @{ $world{were_registry} }, $node;
 	happens($node->name . ' is the registry');
@@ -261,9 +217,8 @@ sub registry_is
 }
 
 # Let nothing reach the standbys of the registry any more.
-sub cut_off_standbys
+sub cut_off_standbys ($n)
 {
-	my ($n) = @_;
 	my $query = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender' AND application_name !~ '^of_'};
 
 	registry()->poll_query_until('postgres', "SELECT count(*) = $n FROM ($query) p")
@@ -274,18 +229,15 @@ sub cut_off_standbys
 }
 
 # Calls find the registry away.
-sub outage
+sub outage ($seconds)
 {
-	my ($seconds) = @_;
 	my $ends = have_away(registry(), $round_plan->{way}, $seconds);
 
 	return is_away($ends);
 }
 
-sub is_away
+sub is_away ($ends)
 {
-	my ($ends) = @_;
-
 	$world{away} = 1;
 	return sub {
 		$ends->();
@@ -295,9 +247,8 @@ sub is_away
 
 # A host of a registry takes connections, and calls or answers are lost, or late, for so many
 # seconds.
-sub bad_host
+sub bad_host ($mode, $seconds)
 {
-	my ($mode, $seconds) = @_;
 	my ($proxy) = grep { $_->{is_of} == registry() } @{ $world{proxies} };
 
 	$proxy->set($mode);
@@ -326,9 +277,8 @@ my %registry_faults = (
 #
 # One of the faults of servers of a round.  Returns what is done after that of the registry,
 # unless the server has gone.
-sub server_fault
+sub server_fault ($fault)
 {
-	my ($fault) = @_;
 	my @servers = grep { $_->{node} != registry() } @{ $world{servers} };
 	my $server = $servers[ $round_plan->{who} * @servers ];
 	my @others = grep { $_ != $server } @servers;

@@ -9,9 +9,8 @@ my $histories = 0;
 
 # What the checker says of files with these contents: the exit status, the kinds that
 # were found, and the whole output.
-sub check
+sub check (%files)
 {
-	my (%files) = @_;
 	my $its = "$dir/" . ++$histories;
 
 	mkdir $its or die $!;
@@ -23,18 +22,16 @@ sub check
 	return ($status, join(', ', @kinds), $output);
 }
 
-sub is_found
+sub is_found ($kinds, $label, %files)
 {
-	my ($kinds, $label, %files) = @_;
 	my ($status, $found, $output) = check(%files);
 
 	is("$status $found", ($kinds eq '' ? 0 : 1) . " $kinds", $label) or diag($output);
 	return;
 }
 
-sub is_refused
+sub is_refused ($why, $label, %files)
 {
-	my ($why, $label, %files) = @_;
 	my ($status, undef, $output) = check(%files);
 
 	is($status, 2, $label) or diag($output);
@@ -43,12 +40,8 @@ sub is_refused
 }
 
 # A line of a session on server "a", or another one.
-sub call
+sub call ($session, $began, $received, $first, $last = $first, $server = 'a')
 {
-	my ($session, $began, $received, $first, $last, $server) = @_;
-
-	$server //= 'a';
-	$last //= $first;
 	return "call $server $session $began $received $first $last .\n";
 }
 
@@ -143,24 +136,18 @@ is_found('above 1', 'the checker finds an ID of a new primary that is below one 
 #
 # Grants: IDs have 4 bits of worker ID above 4 others.
 #
-sub id
-{
-	my ($tick, $worker, $number) = @_;
-	return $tick << 8 | $worker << 4 | $number;
-}
+sub id ($tick, $worker, $number) { return $tick << 8 | $worker << 4 | $number; }
 
-sub grant
+sub grant ($node, $worker, $from, $until, $held = undef)
 {
-	my ($node, $worker, $from, $until, $held) = @_;
 	return join(' ', 'grant', $node, $worker, id($from, 0, 0), id($until, 0, 0), $held // 't') . "\n";
 }
 
 my $registry = "${ab}registry 4 4\n";
 my $grants = grant('a', 3, 10, 20) . grant('a', 3, 10, 30) . grant('b', 5, 10, 20)
   . grant('psql', 5, 10, 20, 'f') . grant('b', 3, 40, 50);
-sub with_id
+sub with_id ($id, $server = undef)
 {
-	my ($id, $server) = @_;
 	return (facts => $registry, 'r.grants' => $grants, '1.calls' => call(1, 10, 20, $id, $id, $server // 'a'));
 }
 is_found('', 'IDs from the first one of a grant on are granted', with_id(id(10, 3, 0)));
@@ -193,9 +180,8 @@ is_found('', 'what a registry granted that lost it is granted',
 # Marks: standby "s" of server "a" is synchronous from 50 to 100.
 #
 my $synchronous = "${a}synchronous a s 50 100\n";
-sub with_marks
+sub with_marks ($began, $received, @marks)
 {
-	my ($began, $received, @marks) = @_;
 	return (
 		facts => $synchronous,
 		'1.calls' => call(1, $began, $received, 200),
@@ -212,9 +198,8 @@ like((check(with_marks(60, 70, [ 65, 200 ], [ 71, 201 ])))[2], qr/ 2 marks,/, 't
 #
 # Floors: 100 is set at 50.
 #
-sub with_floor
+sub with_floor ($began, $first, $server = undef)
 {
-	my ($began, $first, $server) = @_;
 	return (
 		facts => "${ab}floor 50 100\n",
 		'1.calls' => call(1, $began, 90, $first, $first, $server // 'a'));

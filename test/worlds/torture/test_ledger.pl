@@ -26,9 +26,8 @@ sub figures_of
 }
 
 # Clients that received these lists of IDs or of runs.
-sub receive
+sub receive ($line, @lists)
 {
-	my ($line, @lists) = @_;
 	my @told;
 
 	foreach my $list (@lists)
@@ -49,20 +48,14 @@ sub begin
 	return;
 }
 
-sub is_clean
+sub is_clean ($figures, $ids, $name)
 {
-	my ($figures, $ids, $name) = @_;
-
 	is("@$figures{qw(ids duplicates falls shared foreign)} $figures->{told}",
 		"$ids 0 0 0 0 ", $name);
 	return;
 }
 
-sub id
-{
-	my ($tick, $number, $worker) = @_;
-	return $tick << 22 | ($worker // 5) << 12 | $number;
-}
+sub id ($tick, $number, $worker = undef) { return $tick << 22 | ($worker // 5) << 12 | $number; }
 
 # IDs that are right, by clients that take turns and in runs.
 begin();

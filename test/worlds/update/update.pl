@@ -24,9 +24,8 @@ my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('shop')");
 my @extensions = qw(snowflake snowflake_convert snowflake_keys);
 
-sub new_shop
+sub new_shop ($name)
 {
-	my ($name) = @_;
 	my $node = new_server($name, registry_conf($registry), "snowflake.server_name = '$name'", 'restart_after_crash = on');
 
 	$node->safe_psql('postgres', 'CREATE DATABASE shop');
@@ -62,9 +61,8 @@ my @increase = qw(by_default flake flake_identity app.customer app.invoice own d
 my (%seen, %last);
 
 # Rows of all tables.
-sub take
+sub take ($label, @nodes)
 {
-	my ($label, @nodes) = @_;
 	my ($twice, $fell, $n) = (0, 0, 0);
 
 	foreach my $node (@nodes)
@@ -92,9 +90,8 @@ sub names { return join ', ', map { $_->name } @_; }
 # Keys that are converted now, in both ways.
 my $tables = 0;
 
-sub convert
+sub convert ($label, $node)
 {
-	my ($label, $node) = @_;
 	my $table = 'later' . ++$tables;
 
 	is( $node->safe_psql('shop', qq{
@@ -106,10 +103,8 @@ sub convert
 	return;
 }
 
-sub update
+sub update ($node, $database, @names)
 {
-	my ($node, $database, @names) = @_;
-
 	is(join('', map { sql_error($node, "ALTER EXTENSION $_ UPDATE", dbname => $database) } @names),
 		'', $node->name . ": @names: ALTER EXTENSION UPDATE");
 	is( $node->safe_psql($database, q{
@@ -126,10 +121,8 @@ my %session = map { $_->name => SnowflakeTest::Session->new($_, 'shop') } @nodes
 my $row = 'INSERT INTO ranged (n) VALUES (0) RETURNING id; INSERT INTO flake (n) VALUES (0) RETURNING id';
 
 # A session that stays is as good as a new one.
-sub stays
+sub stays ($label, @those)
 {
-	my ($label, @those) = @_;
-
 	foreach my $node (@those)
 	{
 		my ($said) = $session{ $node->name }->run($row);

@@ -12,10 +12,8 @@ $registry->safe_psql('postgres', q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 100, 'shardingsphere', new => true), snowflake_registry.add_database('shop')});
 
-sub conf
+sub conf ($name)
 {
-	my ($name) = @_;
-
 	return ("shared_preload_libraries = 'snowflake'", registry_conf($registry, $later_registry), "snowflake.server_name = '$name'");
 }
 my ($old, $other) = map { new_old_server($_, conf($_)) } qw(a b);
@@ -64,10 +62,8 @@ $old->safe_psql('postgres', 'CREATE DATABASE plain');
 
 sub shop { return $_[0]->safe_psql('shop', $_[1]); }
 
-sub insert_rows
+sub insert_rows ($node)
 {
-	my ($node) = @_;
-
 	shop($node, "INSERT INTO $_ (n) SELECT generate_series(1, 20)") foreach @tables;
 	return;
 }
@@ -85,9 +81,8 @@ sub kinds
 # Numbers of range sequences.  No two servers give out one twice.
 my %seen;
 
-sub take
+sub take ($label, @nodes)
 {
-	my ($label, @nodes) = @_;
 	my ($twice, $small) = (0, 0);
 
 	foreach my $node (@nodes)
@@ -152,9 +147,8 @@ $registry->stop;
 upgrade($registry, $later_registry);
 
 # Numbers until there is an error
-sub exhaust
+sub exhaust ($node)
 {
-	my ($node) = @_;
 	my ($out, $err) = ('', '');
 
 	$node->psql('shop', q{SELECT 'SELECT nextval(''ranged_id_seq'')' FROM generate_series(1, 100000) \gexec},

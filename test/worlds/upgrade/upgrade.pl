@@ -4,9 +4,8 @@ use PgUpgrade;
 use SnowflakeTest;
 
 # An old server with the extension, and a new one without anything.
-sub make_servers
+sub make_servers ($name, @conf)
 {
-	my ($name, @conf) = @_;
 	unshift @conf, "shared_preload_libraries = 'snowflake'", 'snowflake.worker_id = 5';
 	my ($old, $new) = (new_old_server($name, @conf), new_new_server($name, @conf));
 
@@ -39,21 +38,14 @@ sub make_servers
 }
 
 # What a registry answers to a server.
-sub ask_registry
+sub ask_registry ($node)
 {
-	my ($node) = @_;
-
 	return sql_error($node,
 		q{SELECT 1 / worker_id FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
 		  snowflake_lower_bound(now()), '{}', gen_random_uuid(), 'server')});
 }
 
-sub greatest
-{
-	my ($node) = @_;
-
-	return $node->safe_psql('postgres', 'SELECT max(id) FROM t');
-}
+sub greatest ($node) { return $node->safe_psql('postgres', 'SELECT max(id) FROM t'); }
 
 # As it is done every day: the clock is right, and IDs have no lead.
 my ($old, $new) = make_servers('plain');
