@@ -187,6 +187,4 @@ unlike(stop_shoppers($clients), qr/ERROR/, 'no client has an error during the co
 is(shop_is_whole($node, 'online', 2000), '', 'no row is lost or changed');
 is(nothing_is_left($node, 'online'), '', 'the examples leave nothing behind');
 
-$node->stop;
 Page::all_taken();
-done_testing();

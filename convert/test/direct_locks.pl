@@ -148,5 +148,4 @@ $client->query_safe('COMMIT');
 
 $client->quit;
 $holder->quit;
-$node->stop;
 done_testing();

@@ -341,4 +341,3 @@ query($a, 'ALTER SCHEMA theirs OWNER TO app; DROP FUNCTION public.snowflake_set_
 is(query($a, q{SELECT FROM snowflake_convert('theirs.app', kind => 'local')}), '', '... but in one of its own');
 
 Page::all_taken();
-done_testing();

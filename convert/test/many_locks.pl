@@ -57,5 +57,4 @@ foreach my $schema (sort keys %schemas)
 	cmp_ok($used * 1.5, '>=', $locks, "$schema: not many less are taken");
 }
 
-$node->stop;
 done_testing();

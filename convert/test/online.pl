@@ -239,5 +239,4 @@ convert_table("public.\"$long\"", qq{
 	INSERT INTO "$long" ("Straße ""x"" '%s") VALUES (1), (2), (NULL)});
 is(sql($node, qq{SELECT count("Straße ""x"" '%s") FROM "$long"}), '2', 'long and quoted names');
 
-$node->stop;
 done_testing();

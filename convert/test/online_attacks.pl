@@ -439,5 +439,4 @@ like($converter->{err}, qr/ERROR:  a rule was created for table shop\.t during t
 run_in($node, 'postgres', 'DROP RULE r ON shop.t', $call);
 is(sql($node, 'SELECT count(*), sum(id) FROM shop.t'), '10|55', 'the conversion continues without the rule');
 
-$node->stop;
 done_testing();

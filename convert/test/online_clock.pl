@@ -76,5 +76,4 @@ unlike(sql_error($node, "CALL snowflake_convert_online('orders', give_up_after =
 	qr/ERROR/, 'after a restart, the default waits for nobody');
 $old->{run}->kill_kill;
 
-$node->stop;
 done_testing();

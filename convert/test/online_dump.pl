@@ -91,5 +91,4 @@ unlike($err, qr/ERROR/, 'the conversion is completed') or diag($err);
 $restore->();
 is_right('postgres', 'the server of the dumps');
 
-$node->stop;
 done_testing();

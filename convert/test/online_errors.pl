@@ -47,5 +47,4 @@ foreach my $caller (sort keys %callers)
 	}
 }
 
-$node->stop;
 done_testing();

@@ -85,5 +85,4 @@ my $err = convert_online($primary, 'postgres', "'orders'");
 unlike($err, qr/ERROR/, 'the same call completes the conversion on a server that was a standby') or diag($err);
 is(shop_is_whole($primary, 'postgres', $norders), '', 'no row is lost or changed');
 is(nothing_is_left($primary, 'postgres'), '', 'nothing is left');
-$primary->stop;
 done_testing();

@@ -116,5 +116,4 @@ cmp_ok(scalar keys %transactions, '>', 4, 'definitions were found');
 is(sql($node, "SELECT string_agg(DISTINCT pg_xact_status(x::text::xid8), ' ') FROM unnest('{" . join(',', keys %transactions) . "}'::bigint[]) x"),
 	'aborted', 'their transactions are rolled back');
 
-$node->stop;
 done_testing();

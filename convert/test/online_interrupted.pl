@@ -156,5 +156,4 @@ is(nothing_is_left($node, 'shop'), '', 'nothing is left');
 is($node->safe_psql('shop', $query), $identity, 'the identity and its sequence are those that they were');
 is($node->safe_psql('shop', q{SELECT kind FROM snowflake_sequences WHERE sequence = 'orders_id_seq'}), 'snowflake', 'the sequence has its kind');
 
-$node->stop;
 done_testing();

@@ -76,5 +76,4 @@ is( sql($node, q{
 		WHERE attrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass) AND atttypid = 'int8'::regtype}),
 	'events.order_id, lines.id, lines.order_id, orders.id, orders.parent_id', 'all columns are bigint');
 
-$node->stop;
 done_testing();

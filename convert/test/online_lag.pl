@@ -94,6 +94,4 @@ $blocker->query_safe('COMMIT');
 $blocker->quit;
 like(finish_converting($call), qr/^NOTICE:  public\.t: copied 500 rows/m, 'it continues when the subscriber does');
 sql($subscriber, 'DROP SUBSCRIPTION s');
-$subscriber->stop;
-$primary->stop;
 done_testing();

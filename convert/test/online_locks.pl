@@ -299,5 +299,4 @@ foreach my $phase ('prepare', 'foreign keys')
 	sql($node, "SELECT snowflake_convert_undo('a')");
 }
 
-$node->stop;
 done_testing();

@@ -315,5 +315,4 @@ create($node, 'CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONS
 like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u has a name that the conversion uses\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
 is(nothing_is_left($node, 'postgres') =~ s/\S*snowflake_new_bar\S*//gr, '', 'nothing is left of it');
 
-$node->stop;
 done_testing();

@@ -31,5 +31,4 @@ cmp_ok(sql($node, q{SELECT count(*) FROM snowflake_convert_plan('t')}), '>', 0, 
 unlike(convert_online($node, 'postgres', q{'t'}), qr/ERROR/, 'the next call completes the conversion');
 is(sql($node, 'SELECT count(*), sum(id) FROM t'), '10|55', '... with all rows');
 
-$node->stop;
 done_testing();

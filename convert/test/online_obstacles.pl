@@ -521,5 +521,4 @@ $err = run_in($node, 'postgres', 'SET SESSION AUTHORIZATION regress_shop', "CALL
 unlike($err, qr/ERROR/, 'the owner converts a table without further rights') or diag($err);
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
-$node->stop;
 done_testing();

@@ -68,7 +68,6 @@ $session = convert_with(q{
 	CREATE VIEW mallory.v AS SELECT v FROM t});
 ok($session->{succeeded}, 'a view of another role that does not use the column does not matter') or diag $session->{err};
 
-
 # Constants of some types call code of the owner when they are parsed, as those in a view
 # are while the columns have their new types for a moment.  Rows that are read then would
 # be taken for what they are not.
@@ -154,5 +153,4 @@ is($converter->query(q{SET ROLE regress_mallory; SELECT current_user; RESET ROLE
 $converter->quit;
 sql($node, q{DROP TABLE mallory.f CASCADE});
 
-$node->stop;
 done_testing();

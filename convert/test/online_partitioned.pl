@@ -494,5 +494,4 @@ foreach my $obstacle (@obstacles)
 sql($node, 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1)');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('o1', 'id')") =~ s/public\.//gr, qr/ERROR:.*\nDETAIL:  .*column id of table o1 is inherited from table o/, 'a partition alone');
 
-$node->stop;
 done_testing();

@@ -83,5 +83,4 @@ $clients->signal('TERM');
 eval { $clients->finish };
 finish_backfill($call, 'a table that grows', 1500);
 
-$node->stop;
 done_testing();

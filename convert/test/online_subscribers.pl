@@ -139,6 +139,4 @@ $publisher->wait_for_catchup('s');
 is(sql($subscriber, 'SELECT count(*) FROM a WHERE v = -1'), '1', 'afterwards, it can be binary again');
 
 sql($subscriber, 'DROP SUBSCRIPTION s');
-$subscriber->stop;
-$publisher->stop;
 done_testing();

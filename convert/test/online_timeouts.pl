@@ -99,5 +99,4 @@ SKIP:
 	is(nothing_is_left($node, 'postgres'), '', 'nothing is left after transaction_timeout');
 }
 
-$node->stop;
 done_testing();

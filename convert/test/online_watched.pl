@@ -109,5 +109,4 @@ is($memory[1]->[1], $memory[0]->[1], 'no memory context is left');
 
 my @warnings = grep { !/there is no transaction/ } slurp_file($node->logfile, $offset) =~ /^.*(?:WARNING|TRAP|PANIC|FATAL):.*$/mg;
 is(join("\n", @warnings), '', 'no warning is logged');
-$node->stop;
 done_testing();

@@ -192,5 +192,4 @@ $converter->query_safe('COMMIT');
 $converter->quit;
 is(sql($node, q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'}), 'bigint', 'the table is converted');
 
-$node->stop;
 done_testing();

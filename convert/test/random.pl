@@ -154,5 +154,4 @@ while (time < $end)
 diag("$counts{schemas} schemas, $counts{direct} converted directly, $counts{online} online, $counts{refused} refusals, $counts{sequences} sequences that stayed; the next seed is $seed");
 ok($counts{schemas} > 0, 'schemas were tried');
 
-$node->stop;
 done_testing();

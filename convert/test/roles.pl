@@ -243,5 +243,4 @@ like(sql_error($node, 'CREATE EXTENSION snowflake', dbname => 'taken'), qr/ERROR
 is($node->safe_psql('taken', 'CREATE SCHEMA ids; CREATE EXTENSION snowflake SCHEMA ids; SELECT count(*) FROM ids.snowflake_stat'), '1',
 	'CREATE EXTENSION in its own schema works beside an ambiguous function');
 
-$node->stop;
 done_testing();

@@ -233,5 +233,4 @@ sql($node, 'CREATE TABLE big (id bigserial PRIMARY KEY);
 is(sql($node, "SELECT count(*) FROM snowflake_convert('big')"), '2',
 	'functions are left alone if the type stays');
 
-$node->stop;
 done_testing();

@@ -80,5 +80,4 @@ is(sql($node, 'SELECT count(*) FROM pg_class WHERE reltablespace <> 0 AND NOT re
 is(sql($node, q{SELECT pg_get_indexdef('shop.u_t_id_expr_idx'::regclass)}) =~ s/.*USING//r,
 	q{ btree (t_id, ((other_id || '\n'::text)))}, 'the index has the expression that it had');
 
-$node->stop;
 done_testing();

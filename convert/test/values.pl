@@ -72,5 +72,4 @@ foreach my $kind (sort keys %conversions)
 	is($node->safe_psql($kind, 'INSERT INTO t (n) VALUES (2) RETURNING doubled'), '6', "$kind: new rows are computed anew");
 }
 
-$node->stop;
 done_testing();

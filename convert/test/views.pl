@@ -167,5 +167,4 @@ foreach my $case (
 }
 $node->safe_psql('app', "SELECT snowflake_convert('pages')");
 
-$node->stop;
 done_testing();

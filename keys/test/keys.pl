@@ -142,8 +142,4 @@ sql_fails($first, q{
 	qr/ERROR:  57014/, 'a Sqid with a million words to avoid can be cancelled');
 cmp_ok(time - $start, '<', 15, 'it ends soon after that');
 
-$first->stop;
-$restored->stop;
-
 Page::all_taken();
-done_testing();

@@ -75,6 +75,4 @@ set_clock($node, 0);
 is(sql($node, 'SELECT length(objectid())'),
 	'12', 'ObjectIds are generated when the clock is correct');
 
-$node->stop;
-
 done_testing();

@@ -110,6 +110,4 @@ SKIP:
 		'6|t|t', 'short hidden IDs are found again');
 }
 
-$node->stop;
 Page::all_taken();
-done_testing();

@@ -228,5 +228,4 @@ foreach my $failover (1 .. 2)
 }
 end_clients($other);
 all_different('failovers with the registry', @clients);
-$other->stop;
 done_testing();

@@ -1,6 +1,5 @@
 # Servers that get their worker IDs from a registry.
 
-use FindBin;
 use SnowflakeTest;
 
 my $registry = new_registry('registry',
@@ -405,5 +404,4 @@ like(
 unlike(slurp_file($d->logfile, $offset), qr/out of range/,
 	'the answer of a registry that lost grants is understood');
 
-$_->stop foreach $a, $b, $c, $d, $registry;
 done_testing();

@@ -1,7 +1,6 @@
 # A server that is its own registry: the worker connects to the database itself if
 # snowflake.registry names a socket directory of the server.
 
-use FindBin;
 use SnowflakeTest;
 
 my $server = PostgreSQL::Test::Cluster->new('server');
@@ -236,6 +235,4 @@ is($primary->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'IDs continue when a standby that has the grant becomes synchronous');
 cmp_ok(time - $start, '<', 60, 'the worker does not wait until the standby reports again');
 kill 'CONT', $writer;
-$standby->stop;
-$primary->stop;
 done_testing();

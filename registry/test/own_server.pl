@@ -112,5 +112,4 @@ reload_with($registry, "snowflake.worker_id = 100");
 local $ENV{PGOPTIONS} = '-c client_min_messages=error';
 becomes_true($registry, q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true) IS NOT NULL},
 	'with another worker ID, the settings are changed');
-$registry->stop;
 done_testing();

@@ -380,5 +380,4 @@ is( $node->safe_psql('given', q{
 			to_jsonb(g)::text ~ '0000-?0000-?0000-?000000000001' FROM snowflake_registry.grants g}),
 	't|f', 'a token is stored as a hash');
 
-$node->stop;
 done_testing();

@@ -347,6 +347,4 @@ is(sql_error($single, $create), '', 'create() does not warn where there are no s
 restart_with($single, "wal_level = replica\nmax_wal_senders = 0\nsynchronous_standby_names = 'nobody'");
 sql_fails($single, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}, $warning,
 	'alter() warns if a synchronous standby is named that cannot connect');
-$single->stop;
-
 done_testing();

@@ -488,6 +488,4 @@ cmp_ok(sql($first, $lift),
 
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'ranges were recorded');
-$first->stop;
-
 done_testing();

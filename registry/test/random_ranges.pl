@@ -525,5 +525,4 @@ cmp_ok($counts{numbers}, '>', 100_000, 'numbers were taken');
 is(join("\n", @wrong), '', 'no number is returned twice, and the registry stops only with a loss');
 $_->close foreach values %session;
 unlike(slurp_file($_->logfile), qr/terminated by signal 11|runtime error:|ERROR: \w+Sanitizer|TRAP:/, 'no process has crashed') foreach values %node;
-$_->stop foreach values %node, $registry;
 done_testing();

@@ -227,5 +227,4 @@ ok($counts{denied} > 0 && $counts{changes} > 0, 'statements were denied, and oth
 is(join("\n", @wrong, @wrong ? ('-- seed ' . ($seed - 1), @history) : ()), '', 'no role does more than it may');
 $_->close foreach $admin, $registry;
 unlike(slurp_file($node->logfile), qr/terminated by signal|runtime error:|ERROR: \w+Sanitizer|TRAP:/, 'no process has crashed');
-$node->stop;
 done_testing();

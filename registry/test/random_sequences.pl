@@ -561,5 +561,4 @@ ok($counts{ids} > 0 && $counts{numbers} > 0 && $counts{local} > 0, 'all kinds we
 is(join("\n", @wrong), '', 'each statement does what its kind promises');
 $_->close foreach values %here, values %plain;
 unlike(slurp_file($node->logfile), qr/terminated by signal|runtime error:|ERROR: \w+Sanitizer|TRAP:/, 'no process has crashed');
-$node->stop;
 done_testing();

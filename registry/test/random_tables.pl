@@ -288,5 +288,4 @@ ok($counts{labels} > 0 && $counts{rows} > 0, 'tables with sequences of a kind we
 is(join("\n", @wrong), '', 'each statement does what it does without the extension');
 $_->close foreach $here, $plain;
 unlike(slurp_file($node->logfile), qr/terminated by signal|runtime error:|ERROR: \w+Sanitizer|TRAP:/, 'no process has crashed');
-$node->stop;
 done_testing();

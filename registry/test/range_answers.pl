@@ -303,5 +303,4 @@ foreach my $name ('nothing', 'notices', 'rows without end', 'random')
 }
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed until the end');
 
-$server->stop;
 done_testing();

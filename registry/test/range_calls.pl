@@ -343,7 +343,4 @@ wait_until('the call after that', sub { return asked($calls) > $before; });
 asked(q{UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE server_name = 'gone';
 	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(1)});
 is(sql($server, q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
-$server->stop;
-
-$registry->stop;
 done_testing();

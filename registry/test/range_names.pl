@@ -224,7 +224,6 @@ foreach my $change ("add_database('other')", "remove_database('postgres')")
 }
 $call->quit;
 
-$_->stop foreach $a, $b, $registry;
 done_testing();
 
 # The result of a query, or its error

@@ -149,5 +149,4 @@ my $second = new_server('second', registry_conf($moved), "snowflake.server_name 
 sql($second, "CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')");
 is(sql_error($second, "SELECT setval('s', 15000)"), '', 'a server that has moved to another registry tells it of floors of which it has told the former one');
 
-$_->stop foreach $second, $standby, $registry, $moved;
 done_testing();

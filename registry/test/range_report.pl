@@ -94,5 +94,4 @@ like(sql_error($small, $many), qr/waits for this server to report/, 'its report 
 $small->restart;
 wait_until('numbers after a restart', sub { $small->psql('postgres', $many) == 0 });
 
-$_->stop foreach $small, $server, $registry;
 done_testing();

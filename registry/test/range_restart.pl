@@ -3,8 +3,8 @@
 
 use v5.36;
 
-use FindBin;
 use List::Util qw(max);
+use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -97,5 +97,4 @@ is($server->safe_psql('postgres', "SELECT count(DISTINCT nextval('e')) FROM gene
 cmp_ok(calls() - $calls, '<', 200, 'with a call for each hundred');
 like(sql_error($server, "SELECT nextval('e')"), qr/2200H: nextval: reached maximum value of sequence "e" \(32767\)/, 'then the sequence has reached its end');
 
-$_->stop foreach $server, $registry;
 done_testing();

@@ -167,5 +167,4 @@ wait_for_reports('a,b');
 is(resume('1'), '', '... goes on with them');
 is(take($a, $insert), 0, '... and no number is given out twice');
 
-$_->stop foreach $a, $b, $registry;
 done_testing();

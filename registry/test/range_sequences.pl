@@ -95,7 +95,6 @@ my $local = query($a, q{SELECT nextval('used_id_seq')});
 ok(!$seen{used_id_seq}{$local} && $local > 800, 'a sequence that becomes local continues above its numbers');
 is(query($a, q{SELECT label FROM pg_seclabels WHERE objname LIKE '%used_id_seq'}), '', 'the label is gone');
 
-
 # Identity columns: no type and no privilege changes
 query($_, 'CREATE TABLE identity (id int GENERATED ALWAYS AS IDENTITY, n int)') foreach $a, $b;
 query($a, 'GRANT INSERT, SELECT ON identity TO owner; INSERT INTO identity (n) SELECT generate_series(1, 50)');

@@ -103,5 +103,4 @@ foreach (1 .. 10)
 }
 cmp_ok(calls() - $calls, '<', 5, 'and neither disturbs the other');
 
-$_->stop foreach $server, $registry;
 done_testing();

@@ -100,5 +100,4 @@ SKIP:
 	sql($subscriber, "SELECT snowflake_set_sequence_kind('$_', 'local')") foreach @all;
 	take('after a restart, local', @all);
 }
-$_->stop foreach $publisher, $subscriber, $registry;
 done_testing();

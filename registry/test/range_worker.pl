@@ -286,7 +286,6 @@ cmp_ok($local->safe_psql('postgres', 'SELECT count(*) FROM snowflake_registry.ra
 
 is($doubles, 0, 'no number was given out twice');
 is($falls, 0, 'numbers increase on each server');
-$_->stop foreach $local, $a, $b, $registry;
 done_testing();
 
 # Have commits of a server wait for a synchronous standby that there is not, or not.

@@ -359,5 +359,4 @@ sql_fails($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_u
 	'... nor one that has asked for floors');
 
 cmp_ok($ranges, '>', 25, 'ranges were recorded');
-$copy->stop;
 done_testing();

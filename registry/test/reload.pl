@@ -72,5 +72,4 @@ isnt($stdout, 7, 'after a crash, snowflake.worker_id is not used instead of a gr
 $granted->restart;
 is(sql($granted, $worker_id), 7, 'after a restart, there is no registry');
 
-$_->stop foreach $alone, $own, $granted, $registry;
 done_testing();

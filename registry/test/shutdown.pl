@@ -1,7 +1,6 @@
 # How the worker that calls the registry ends.  A shutdown is not held up.  If the
 # worker alone is terminated, the server keeps its worker ID.
 
-use FindBin;
 use SnowflakeTest;
 
 my $registry =
@@ -239,5 +238,4 @@ ok($signals->finish, 'the worker receives a reload and a shutdown at once');
 is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
 	'free', 'a shutdown after a reload returns the worker ID');
 
-$registry->stop;
 done_testing();

@@ -74,5 +74,4 @@ has_state('registry_error IS NOT NULL', '18 calls are lost');
 $proxy->set('pass');
 keeps_worker_id('the server keeps its worker ID if no call was committed');
 
-$_->stop foreach $server, $registry;
 done_testing();

@@ -103,5 +103,4 @@ $node->poll_query_until('postgres',
 cmp_ok(first_id($ledger, $node), '>', $ledger->{last},
 	'with max_lead, IDs continue above a mark ahead of the clock');
 
-$node->stop;
 done_testing();

@@ -136,6 +136,4 @@ $node->stop;
 start_with_clock($node);
 cmp_ok(sql($node, 'SELECT snowflake_nextval()'),
 	'>', $id, 'IDs continue after a start with a clock of the 1970s');
-$node->stop;
-
 done_testing();

@@ -56,5 +56,4 @@ is(sql($node, q{
 is(sql($node, 'SELECT clock_errors FROM snowflake_stat'),
 	2, 'a warning at server start counts as no failed call');
 
-$node->stop;
 done_testing();

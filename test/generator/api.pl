@@ -1,7 +1,6 @@
 # The C interface: an extension generates IDs through it, whichever of the two libraries
 # is loaded first.
 
-use FindBin;
 use Page;
 use SnowflakeTest;
 
@@ -176,7 +175,4 @@ $node->psql(
 	stdout => \$version,
 	on_error_stop => 0);
 is($version, '1', 'a session finds snowflake that was loaded after a call without it');
-$node->stop;
-
 Page::all_taken();
-done_testing();

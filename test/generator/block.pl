@@ -104,5 +104,4 @@ $scarce->psql(
 like($err, qr/canceling statement due to statement timeout/,
 	'a block can be cancelled while it waits for a tick');
 is($out, "\n3\n20", 'a cancelled block leaves no IDs to the next call');
-$scarce->stop;
 done_testing();

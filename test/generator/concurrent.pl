@@ -126,5 +126,4 @@ my $most = sql($node, q{SELECT extract(epoch FROM max((snowflake_parse(id))."tim
 cmp_ok($most, '>', 50, "with max_lead, bursts borrow from later ticks (lead $most ms)");
 cmp_ok($most, '<=', 100, 'bursts stay within max_lead');
 
-$node->stop;
 done_testing();

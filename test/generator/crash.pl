@@ -49,6 +49,4 @@ is(sql($node, 'SELECT count(*) > 1000 AND max(id) <= snowflake_nextval() FROM t'
 cmp_ok($ledger->{longest_wait}, '<', 5.5,
 	sprintf('the longest wait for a first ID was %.1f s',
 		$ledger->{longest_wait}));
-$node->stop;
-
 done_testing();

@@ -31,5 +31,4 @@ compare('snowflake_timestamp(id)',
 	'snowflake_timestamp(id)',
 	'to_timestamp(((id >> 22) + 1477958400000) / 1000.0)');
 
-$node->stop;
 done_testing();

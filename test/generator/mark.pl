@@ -346,6 +346,4 @@ sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  53400.*HINT:  Increase "$places" to at least 1,/s, 'nor on a server that may have none');
 restart_with($node, "$places = 2");
 ok(next_id(), 'with a free replication origin calls succeed');
-$node->stop;
-
 done_testing();

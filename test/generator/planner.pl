@@ -260,5 +260,4 @@ is(sql($node, q{SELECT CASE WHEN count(*) = 0 THEN 0 ELSE snowflake_lower_bound(
 is(sql($node, "SELECT uuid_timestamp(uuid_lower_bound('2026-02-01')) = '2026-02-01'"),
 	't', 'uuid_lower_bound() needs no library preloaded');
 
-$node->stop;
 done_testing();

@@ -43,5 +43,4 @@ foreach my $loop (sort keys %loops)
 	ok(sql($node, 'SELECT snowflake_nextval()'), "$loop: the server starts again");
 }
 
-$node->stop;
 done_testing();

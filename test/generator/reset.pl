@@ -208,5 +208,4 @@ $mark = sql($node, 'SELECT mark FROM snowflake_stat');
 is($node->psql('postgres', "SELECT snowflake_set_mark($far, force => true); SELECT snowflake_set_mark($mark, force => true)"),
 	0, 'a mark that is too far ahead of the clock can be forced');
 
-$node->stop;
 done_testing();

@@ -91,7 +91,6 @@ query(q{SET client_min_messages = error; CREATE TABLE app.restarted (id int DEFA
 is(query("SELECT kind FROM snowflake_sequences WHERE sequence = 'app.before_restart'"), 'snowflake', 'a sequence from before a restart stays as it is');
 query('DROP TABLE app.restarted; DROP SEQUENCE app.before_restart');
 
-
 # Dumps: what they say is right, whatever the setting.  Tables of the local kind stay local.
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $dump = sub ($database) {
@@ -186,5 +185,4 @@ SKIP:
 	unlink "$extensions/regress_serial.control", "$extensions/regress_serial--1.sql";
 }
 
-$node->stop;
 done_testing();

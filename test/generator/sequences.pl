@@ -195,6 +195,4 @@ is(sql($standby, "SELECT last_value FROM t_id_seq;
 		INSERT INTO t (n) VALUES (3); SELECT count(*), count(*) FILTER (WHERE id $ID) FROM t"),
 	"9223372036854775807\n2|2", 'a subscriber has rows and IDs of its own');
 sql($standby, 'DROP SUBSCRIPTION s');
-$standby->stop;
-$node->stop;
 done_testing();

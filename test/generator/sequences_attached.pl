@@ -154,5 +154,4 @@ query(q{CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial); SELECT snowfl
 is(query("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial);
 		SELECT snowflake_set_sequence_kind('t_id_seq'); INSERT INTO t DEFAULT VALUES RETURNING id $ID", 'orm'),
 	"\nt", 'DROP SCHEMA public CASCADE, and all of it again');
-$node->stop;
 done_testing();

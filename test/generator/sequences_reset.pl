@@ -184,5 +184,4 @@ my @resets = repeat(@statements);
 is(finish_queries(@resets), 2, 'ALTER SEQUENCE and TRUNCATE do not fail while others drop sequences');
 is(finish_queries(@others), 2, '... nor do these');
 
-$node->stop;
 done_testing();

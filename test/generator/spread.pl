@@ -56,5 +56,4 @@ foreach my $n (10, 16)
 		"with sequence_start = zero, id % $n is not even (chi-squared $chi_square)");
 }
 
-$node->stop;
 done_testing();

@@ -77,5 +77,4 @@ like(
 	'a standby without replication origins logs a warning at its start');
 $without->stop('immediate') if $started;
 
-$primary->stop;
 done_testing();

@@ -213,6 +213,4 @@ foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timest
 $node->start;
 unlike(slurp_file("/proc/$node->{_pid}/maps"), qr/\bsnowflake_registry_client\.so\b/,
 	'a server without a registry does not load the library that calls one');
-$node->stop;
-
 done_testing();

@@ -133,6 +133,4 @@ my ($first_new) = sort { $a <=> $b } @from_new;
 cmp_ok($first_new, '>', $last_old, 'all IDs of the new primary are above those of the old one');
 kill 'CONT', $sender;
 
-$primary->stop('immediate');
-$standby->stop;
 done_testing();

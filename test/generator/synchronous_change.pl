@@ -137,6 +137,4 @@ kill 'CONT', $receiver;
 is(finish_queries($call), 1, 'calls that wait succeed when the other standby has the mark');
 cmp_ok(mark_of($next), '>', $call->{out}, 'the other standby has a mark above the IDs');
 
-$next->stop;
-$primary->stop;
 done_testing();

@@ -30,6 +30,4 @@ is( $node->safe_psql('again',
 	'2',
 	'the restored table has its default');
 
-$node->stop;
-
 done_testing();

@@ -1,7 +1,6 @@
 # Versions: updating the extension has the same result as installing it.  That all places
 # have the same version is in test/scripts/release.pl.
 
-use FindBin;
 use JSON::PP;
 use SnowflakeTest;
 
@@ -170,7 +169,5 @@ foreach my $extension (sort keys %alone)
 sql($node, 'CREATE DATABASE alone');
 like(sql_error($node, 'CREATE EXTENSION snowflake_convert', dbname => 'alone'),
 	qr/required extension "snowflake" is not installed\nHINT:/, 'snowflake_convert requires snowflake');
-
-$node->stop;
 
 done_testing();

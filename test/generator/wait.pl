@@ -151,6 +151,4 @@ cmp_ok(time - $start, '<', $soon, 'a call that waits continues at once');
 cmp_ok($waiter->{out}, '>', $id, 'the ID of a call that waited is greater');
 
 set_clock($node, 0);
-$node->stop;
-
 done_testing();

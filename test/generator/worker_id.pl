@@ -238,6 +238,4 @@ unlike(slurp_file($node->logfile, $offset),
 $log = log_of($node, sub { $node->restart });
 like($log, qr/$made .*worker=13,sequence=9", worker ID 5000$/m,
 	'a scheme and a worker ID written by hand are used at the start');
-$node->stop;
-
 done_testing();

@@ -73,6 +73,4 @@ foreach my $case (
 	cmp_ok($ratio, '<=', 0.25, "$call costs $ratio of gen_random_uuid()");
 }
 
-$node->stop;
 Page::all_taken();
-done_testing();

@@ -162,6 +162,4 @@ sql_fails($node, 'SELECT uuid_v7()',
 is( sql($node, q{
 		SELECT uuid_timestamp('017f22e2-79b0-7cc3-98c4-dc0c0c07398f') = '2022-02-22 19:22:22+00',
 			uuid_timestamp(uuid_v4()) IS NULL}), 't|t', 'uuid_timestamp() needs no preloading');
-$node->stop;
-
 done_testing();

@@ -248,6 +248,4 @@ unlike(slurp_file($_->logfile), qr/duplicate key|conflict detected/, 'no conflic
 sql($c, 'DROP SUBSCRIPTION c_from_b');
 sql($a, 'DROP SUBSCRIPTION a_from_b');
 sql($b, 'DROP SUBSCRIPTION b_from_a');
-$_->stop foreach $a, $b, $c;
 Page::all_taken();
-done_testing();

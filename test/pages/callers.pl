@@ -88,6 +88,4 @@ is(sql($node, q{
 	SELECT nextval('others_id_seq') > 1000000;
 	INSERT INTO others DEFAULT VALUES RETURNING id}), "t\n1", 'defaults call the original nextval() in spite of an override');
 
-$node->stop;
 Page::all_taken();
-done_testing();

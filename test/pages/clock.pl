@@ -59,6 +59,4 @@ sql($node, 'INSERT INTO orders DEFAULT VALUES');
 is(sql($node, 'SELECT snowflake_timestamp(max(id)) > now() - interval \'1 min\' FROM orders'),
 	't', 'IDs follow a clock that was accepted');
 
-$node->stop;
 Page::all_taken();
-done_testing();

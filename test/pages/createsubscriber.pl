@@ -75,6 +75,4 @@ is(sql($b, $sums), $of_a, 'b has the same rows');
 
 sql($a, 'DROP SUBSCRIPTION a_from_b');
 sql($b, 'DROP SUBSCRIPTION b_from_a');
-$_->stop foreach $a, $b;
 Page::all_taken();
-done_testing();

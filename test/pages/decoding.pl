@@ -130,7 +130,4 @@ foreach my $epoch (@refused)
 		"$epoch is refused, and the hint has the right text");
 }
 
-$node->stop;
-
 Page::all_taken();
-done_testing();

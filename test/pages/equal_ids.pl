@@ -227,4 +227,3 @@ SKIP:
 	follow(1);
 }
 Page::all_taken();
-done_testing();

@@ -109,6 +109,4 @@ sql($router, 'INSERT INTO orders (customer) SELECT n FROM generate_series(1, 100
 my $inserts = () = slurp_file($shards[0]->logfile, $offsets[0]) =~ /INSERT INTO public\.orders/g;
 cmp_ok($inserts, '>', 5, "with RETURNING, a shard gets an INSERT for each row ($inserts)");
 
-$_->stop foreach $router, @shards;
 Page::all_taken();
-done_testing();

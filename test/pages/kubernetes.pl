@@ -106,4 +106,3 @@ SKIP:
 }
 
 Page::all_taken();
-done_testing();

@@ -2,7 +2,6 @@
 # that an alert or a panel uses.  (script/tests/alerts tests when alerts fire, and
 # script/tests/dashboard what panels show.)
 
-use FindBin;
 use JSON::PP;
 use Page;
 use SnowflakeTest;
@@ -159,7 +158,4 @@ SKIP:
 	like($check->(), qr/^POSTGRES_CUSTOM_QUERY CRITICAL/, 'check_postgres warns of other sequences');
 }
 
-$standby->stop;
-$primary->stop;
 Page::all_taken();
-done_testing();

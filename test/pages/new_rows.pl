@@ -85,6 +85,4 @@ cmp_ok(scalar(@all), '>', 1000, 'there are rows');
 is(join("\n", sort @read), join("\n", sort @all), 'the reader gets each row once');
 note(@all - keys(%naive) . ' rows missed by the greatest ID');
 
-$node->stop;
 Page::all_taken();
-done_testing();

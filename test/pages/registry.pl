@@ -132,6 +132,4 @@ wait_until_true($server, 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_s
 	'no worker ID of the other registry');
 is(sql($server, 'SELECT worker_id = (SELECT worker_id FROM snowflake_stat) FROM snowflake_parse(snowflake_nextval())'),
 	't', 'a server gets a worker ID of a registry in place of the one that is lost');
-$_->stop foreach $server, $other;
 Page::all_taken();
-done_testing();

@@ -114,5 +114,4 @@ cmp_ok($written, '>', 1000, 'clients have inserted rows');
 is(scalar(@ids), $written, 'no row is missing');
 is(scalar(keys %ids), $written, 'no two rows have the same ID');
 
-$_->stop foreach @servers, $other;
 done_testing();

@@ -87,5 +87,4 @@ $a->wait_for_catchup('s');
 is(rows($restored, 't'), rows($a, 't'), 'when it has been copied again, it has all rows');
 
 sql($restored, 'DROP SUBSCRIPTION s');
-$_->stop foreach $restored, $a;
 done_testing();

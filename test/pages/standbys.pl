@@ -83,6 +83,4 @@ note_ids($ledger, [$id]);
 is(verdict($ledger), '0 duplicates, 0 falls', 'IDs of a promoted delayed standby are above its rows');
 is(sql($delayed, "SELECT (snowflake_parse($id)).worker_id"), 9, 'IDs of a promoted delayed standby have its worker ID');
 
-$_->stop foreach $second, $delayed;
 Page::all_taken();
-done_testing();

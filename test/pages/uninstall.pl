@@ -104,6 +104,4 @@ sql($node, 'CREATE EXTENSION snowflake');
 cmp_ok(sql($node, 'SELECT snowflake_nextval()'),
 	'>', $greatest, 'IDs continue above the mark if the extension is created again');
 
-$node->stop;
 Page::all_taken();
-done_testing();

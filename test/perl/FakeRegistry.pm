@@ -141,7 +141,7 @@ sub talk ($client, $answer, $connection, $note_stage)
 
 # Messages of a server.
 
-sub message ($type, $text = undef) { return $type . pack('N', 4 + length $text) . $text; }
+sub message ($type, $text) { return $type . pack('N', 4 + length $text) . $text; }
 
 sub row_description ($columns)
 {

@@ -10,7 +10,8 @@
 #	Random		rounds of what is drawn at random
 #
 # "use SnowflakeTest;" is all that most tests begin with: it brings strict, warnings and signatures,
-# Test::More, PostgreSQL's modules for tests, and time(), sleep() and usleep() of Time::HiRes.
+# Test::More, PostgreSQL's modules for tests, time(), sleep() and usleep() of Time::HiRes, IPC::Run and
+# FindBin.
 
 package SnowflakeTest;
 

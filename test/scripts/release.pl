@@ -1,7 +1,6 @@
 # script/lib/release.pl, by which script/release sees that a file is of another version, or
 # that META.json is not as PGXN wants it.
 
-use FindBin;
 use JSON::PP;
 use SnowflakeTest;
 

@@ -2,7 +2,6 @@
 # when nobody reads their output any more; the copy when they fail, and script/check the last
 # one only.
 
-use FindBin;
 use SnowflakeTest;
 
 my $top = "$FindBin::RealBin/../..";

@@ -1,7 +1,6 @@
 # How scripts are called: each prints its head comment when asked for help, and refuses what it does
 # not know, before it does anything; and what they say is missing on a machine is what is missing.
 
-use FindBin;
 use SnowflakeTest;
 
 chdir "$FindBin::RealBin/../.." or die $!;

@@ -42,5 +42,4 @@ note($after);
 unlike($after, qr/^jobs: .* T/m, 'snowflake: no backup is made');
 like($after, qr/^errors: .* affected_rows=0 for UPDATE Job .* WHERE JobId=\d{1,10}\b/m, 'snowflake: the number of a job has lost its upper 32 bits');
 
-$app->stop;
 done_testing();

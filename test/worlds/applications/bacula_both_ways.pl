@@ -45,8 +45,6 @@ foreach (@names)
 }
 
 Application::end_replication(@app{@names});
-$app{second}{node}->stop;
-$app{first}->stop;
 done_testing();
 
 # Have both do something at the same time, each for what has a name.  Returns their answers.

@@ -120,5 +120,4 @@ ok($app->{node}->poll_query_until('app', q{SELECT count(*) = 0 FROM alerts WHERE
 	'snowflake: it deletes its alerts');
 Application::stop_service($service);
 
-$app->stop;
 done_testing();

@@ -1,7 +1,6 @@
 # DAViCal, a calendar server, by the requests of its clients.  It casts a user's ID to
 # integer when a property is set.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -69,5 +68,4 @@ my ($old, $new) = map { my %answers = /^(.*?): (.*)$/mg; \%answers } $before, $a
 is(join(', ', grep { $old->{$_} ne $new->{$_} } sort keys %$old), 'color', 'snowflake: a property cannot be set, all else is as before');
 like(slurp_file($app->{node}->logfile), qr/integer out of range.*?set_dav_property/s, 'snowflake: it casts an ID to integer');
 
-$app->stop;
 done_testing();

@@ -1,6 +1,5 @@
 # Directus, by its interface for programs, which creates tables, too.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -54,5 +53,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'directus_activity.id', 'directus_revisions.id', 'directus_fields.id');
 }
 
-$app->stop;
 done_testing();

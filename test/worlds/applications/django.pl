@@ -30,5 +30,4 @@ $app->convert_to('snowflake');
 like($app->run_fails('snowflake: it does not work', DjangoSite::program('limited')),
 	qr/Save with update_fields did not affect any rows/, 'snowflake: because no new user is found');
 
-$app->stop;
 done_testing();

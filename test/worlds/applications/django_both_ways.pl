@@ -90,6 +90,4 @@ foreach my $node ($a, $b)
 
 $a->safe_psql('site', 'DROP SUBSCRIPTION a_from_b');
 $b->safe_psql('site', 'DROP SUBSCRIPTION b_from_a');
-$_->stop foreach $a, $b, $registry;
 Page::all_taken();
-done_testing();

@@ -1,6 +1,5 @@
 # HyperKitty, a Django application: its archiver, its models and its pages.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -33,5 +32,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'hyperkitty_email.id', 'auth_user.id');
 }
 
-$app->stop;
 done_testing();

@@ -1,7 +1,6 @@
 # HyperKitty, a Django application, whose database is converted while it is used, and while
 # what converts is killed.
 
-use FindBin;
 use Application;
 use Online;
 use SnowflakeTest;
@@ -38,5 +37,4 @@ $online->faults_are_seen(
 	'DROP INDEX hyperkitty_email_parent_id_c0b40ef8',
 	'ALTER TABLE hyperkitty_email ALTER parent_id TYPE numeric');
 
-$app->stop;
 done_testing();

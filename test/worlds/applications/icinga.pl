@@ -167,5 +167,4 @@ $app->stop;
 $app = Application->new(name => 'javascript', scheme => 'javascript');
 $before = new_icinga($app);
 works($app, 'snowflake', $before);
-$app->stop;
 done_testing();

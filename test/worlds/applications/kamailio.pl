@@ -1,7 +1,6 @@
 # Kamailio, a SIP server, by the requests of telephones: accounts, who is where, messages
 # for those who are away, and what is written about each.
 
-use FindBin;
 use Digest::MD5 'md5_hex';
 use Application;
 use SnowflakeTest;
@@ -106,5 +105,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->kinds_are($kind);
 }
 
-$app->stop;
 done_testing();

@@ -55,5 +55,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->kinds_are($kind);
 }
 
-$app->stop;
 done_testing();

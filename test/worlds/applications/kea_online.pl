@@ -2,7 +2,6 @@
 # converts is killed.  Functions that hold keys in integers get bigint before.  Its server
 # prepares statements, so it is restarted afterwards.
 
-use FindBin;
 use Application;
 use Kea;
 use Online;
@@ -31,5 +30,4 @@ $online->faults_are_seen(
 	'ALTER TABLE dhcp4_options DISABLE TRIGGER dhcp4_options_AINS');
 is(Kea::use($app, 'after', 2), $before, 'its answers are the same');
 
-$app->stop;
 done_testing();

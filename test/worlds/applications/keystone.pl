@@ -1,6 +1,5 @@
 # Keystone, by its web interface; its models are those of SQLAlchemy.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -45,5 +44,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'revocation_event.id');
 }
 
-$app->stop;
 done_testing();

@@ -1,6 +1,5 @@
 # LAVA, a Django application, by its XML-RPC and REST interfaces, its pages and its scheduler.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -51,6 +50,4 @@ foreach my $name ('one', 'two')
 }
 Application::end_replication($app, $second);
 
-$_->{node}->stop foreach $app, $second;
-$app->{registry}->stop;
 done_testing();

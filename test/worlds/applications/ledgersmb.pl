@@ -61,5 +61,4 @@ like($app->as_owner(q{SELECT object, finding FROM snowflake_convert_report('publ
 	qr/^function public\.employee__list_managers\(integer\) depends on type public\.employees\n.*^[^|]*\|they prevent the conversion$/ms,
 	'snowflake: views that are types of functions are an obstacle');
 
-$app->stop;
 done_testing();

@@ -1,7 +1,6 @@
 # MediaWiki, by its web interface and its scripts.  Its search casts IDs to integer, and
 # its upgrade makes columns integer again.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -61,5 +60,4 @@ like(slurp_file($app->{node}->logfile), qr/out of range for type integer\n[^\n]*
 my @steps = $app->run_fails('snowflake: an upgrade does not end', 'timeout', '60', 'php', "$scripts/update.php", '--quick') =~ /^\.\.\. \d+ - \d+$/mg;
 cmp_ok(scalar(@steps), '>', 1000, 'snowflake: it counts up to the greatest ID of a user');
 
-$app->stop;
 done_testing();

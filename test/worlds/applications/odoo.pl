@@ -1,6 +1,5 @@
 # Odoo with its module of sales: customers, orders, invoices and payments, messages, users.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -38,5 +37,4 @@ like($app->run_fails('snowflake: a customer is not created', used('after')),
 like($app->run_fails('snowflake: another module is not installed', 'odoo', @odoo, '--without-demo', 'all', '-i', 'crm'),
 	qr/cannot alter inherited column "binding_model_id"/, 'snowflake: it makes columns integers again, which are inherited');
 
-$app->stop;
 done_testing();

@@ -42,5 +42,4 @@ $dns->stop;
 like($app->run_fails('snowflake: with such a zone it does not start, as it is set by default', $dns->command('--zone-cache-refresh-interval=300')),
 	qr/STL Exception while filling the zone cache/, 'snowflake: it says so');
 
-$app->stop;
 done_testing();

@@ -43,6 +43,4 @@ $dns{$_}->stop foreach @names;
 $app{$_}->kinds_are('range') foreach @names;
 is($first->sql('SELECT count(*) = count(DISTINCT id), max(id) < 10000 FROM records'), 't|t', 'range: IDs are small');
 
-$app{second}{node}->stop;
-$first->stop;
 done_testing();

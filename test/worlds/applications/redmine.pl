@@ -42,5 +42,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'issues.id', 'journals.id');
 }
 
-$app->stop;
 done_testing();

@@ -20,8 +20,6 @@ work('a first time', 'one');
 work('a second time', 'two');
 
 Application::end_replication($app, $second);
-$_->{node}->stop foreach $app, $second;
-$app->{registry}->stop;
 done_testing();
 
 # Use it on each server, and see that both have the same afterwards.  Not at once: Redmine

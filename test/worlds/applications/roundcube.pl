@@ -1,7 +1,6 @@
 # Roundcube, by its own classes: users, identities, contacts, groups and searches.  It
 # reads IDs by currval() of sequences that its defaults name as text and no column owns.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -48,5 +47,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'users.user_id', 'contacts.contact_id');
 }
 
-$app->stop;
 done_testing();

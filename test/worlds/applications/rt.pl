@@ -1,7 +1,6 @@
 # RT, by its classes, its pages and its mail gateway.  It reads the name of a sequence from
 # the default of the key.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -51,5 +50,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'tickets.id', 'users.id', 'attachments.id');
 }
 
-$app->stop;
 done_testing();

@@ -1,7 +1,6 @@
 # DBIx::SearchBuilder, which RT uses: it reads the name of a sequence from the default of
 # the key.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -22,5 +21,4 @@ foreach my $kind ('range', 'snowflake')
 	$app->keys_are($kind, 'tickets.id');
 }
 
-$app->stop;
 done_testing();

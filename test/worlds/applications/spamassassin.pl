@@ -92,5 +92,4 @@ is(use_spamassassin('snowflake: it works afterwards', 'after'), $before, 'snowfl
 $app->keys_are('snowflake', 'bayes_vars.id', 'bayes_token.id');
 $app->kinds_are('snowflake');
 
-$app->stop;
 done_testing();

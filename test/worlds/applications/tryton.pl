@@ -1,7 +1,6 @@
 # Tryton, by its models: what its clients do.  It casts the IDs inside of references, which
 # are texts such as 'party.party,12', to integer, and its updates set defaults and types.
 
-use FindBin;
 use Application;
 use SnowflakeTest;
 
@@ -42,5 +41,4 @@ $app->convert_to('snowflake');
 like($app->run_fails('snowflake: a search by what a reference leads to fails', @use, 'after'),
 	qr/search\(\[\('resource\.name'.*value "\d+" is out of range for type integer/s, 'snowflake: it casts the ID to integer');
 
-$app->stop;
 done_testing();

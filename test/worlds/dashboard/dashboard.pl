@@ -2,7 +2,6 @@
 # exporters of two servers and a registry, returns what the panel shows, under
 # load and with a fault for each of them.  script/tests/dashboard runs this.
 
-use FindBin;
 use HTTP::Tiny;
 use JSON::PP;
 use SnowflakeTest;
@@ -225,5 +224,4 @@ shows('Servers that share a worker ID', sub { join(' ', keys %$_) eq "datacenter
 shows('Worker IDs of the registry', sub { $_->{held} == 1 && $_->{free} + $_->{reserved} == 9 }, 'the other one was given back');
 
 is(join(', ', grep { !$shown{$_} } sort keys %panel), '', 'each panel was tested');
-$_->stop foreach $node{a}, $node{b}, $registry;
 done_testing();

@@ -174,5 +174,4 @@ foreach my $workers ('off', 'on')
 }
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'no process crashed');
 
-$node->stop;
 done_testing();

@@ -390,7 +390,6 @@ sub new_leader ($old)
 		sub { (primaries(grep { $_ != $old } @nodes))[0] });
 }
 
-
 # kill -9 of Patroni and PostgreSQL; started again when there is a new leader.
 sub kill_leader (%of)
 {
@@ -589,4 +588,3 @@ like(workers(healthy()), qr/^\d+ \d/, 'leaders had worker IDs of their own: ' . 
 stop_all();
 
 Page::all_taken();
-done_testing();

@@ -129,7 +129,4 @@ else
 		'uuid_timestamp() as decoder is accepted, and then maintenance fails');
 }
 
-$node->stop;
-
 Page::all_taken();
-done_testing();

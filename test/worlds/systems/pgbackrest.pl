@@ -102,6 +102,4 @@ end_clients($_) foreach $node, $copy;
 note_ids($ledger, finish_clients(@clients));
 is($ledger->{duplicates}, 0, "no duplicates among $ledger->{ids} IDs of a server and its copy");
 
-$_->stop foreach $node, $copy;
 Page::all_taken();
-done_testing();

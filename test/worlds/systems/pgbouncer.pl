@@ -129,6 +129,4 @@ is($node->safe_psql('postgres', 'SELECT count(*) <= 3 FROM pg_stat_activity WHER
 
 $bouncer->kill_kill;
 undef $bouncer;
-$node->stop;
 Page::all_taken();
-done_testing();

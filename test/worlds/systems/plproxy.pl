@@ -128,6 +128,4 @@ is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), 
 	'a client inserts through the proxy');
 cmp_ok(spread(), '<', 30, 'RUN ON hashint8(id) fills the shards evenly');
 
-$_->stop foreach $proxy, @shards;
 Page::all_taken();
-done_testing();

@@ -3,7 +3,6 @@
 
 package Conversion;
 
-use IPC::Run;
 use List::Util qw(sum0);
 use POSIX qw(WNOHANG);
 use SnowflakeTest;

@@ -3,9 +3,7 @@
 
 package Ranges;
 
-use FindBin;
 use History;
-use IPC::Run;
 use SnowflakeTest;
 use Torture;
 use WithRegistry;

@@ -4,7 +4,6 @@
 package Registry;
 
 use History;
-use IPC::Run;
 use Sequences;
 use SnowflakeTest;
 use Torture;

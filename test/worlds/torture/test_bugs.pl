@@ -1,7 +1,6 @@
 # The bugs of script/tests/torture --break can be put into the source as it is now, each is
 # in the weekly workflow, and docs/develop/reliability.md says what finds it.
 
-use FindBin;
 use SnowflakeTest;
 
 my $top = "$FindBin::RealBin/../../..";

@@ -1,7 +1,6 @@
 # The checker of histories (test/worlds/torture/check_history) finds each error that is planted,
 # and nothing in histories that are right.
 
-use FindBin;
 use SnowflakeTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();

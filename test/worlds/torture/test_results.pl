@@ -1,6 +1,5 @@
 # test/worlds/torture/sum_results adds up what script/tests/torture adds to a file.
 
-use FindBin;
 use SnowflakeTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();

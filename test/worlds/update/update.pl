@@ -171,5 +171,4 @@ $_->stop('immediate') foreach @nodes;
 $_->start foreach @nodes;
 @increase = grep { $_ ne 'flake' && $_ ne 'flake_identity' } @increase;
 is($library->safe_psql('postgres', 'SELECT snowflake_nextval() > 0'), 't', 'a crash is survived');
-$_->stop foreach @nodes, $registry;
 done_testing();

@@ -193,5 +193,4 @@ $seen{ranged_id_seq}{$_} = 1 foreach split /\n/, shop($careless, 'SELECT id FROM
 take('in the end', $careless, $new, $careless);
 is(shop($new, qq{SELECT snowflake_set_sequence_kind('asked', 'local'); SELECT nextval('asked') > $new->{last}{asked}}),
 	"\nt", 'a range sequence that was used since and becomes local continues above its numbers');
-$_->stop foreach $new, $careless, $later_registry;
 done_testing();

@@ -138,6 +138,4 @@ $new->stop('immediate');
 $new->start;
 cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
 	'>', greatest($new), 'the copied mark is durable');
-$new->stop;
-
 done_testing();
