@@ -400,8 +400,7 @@ unlike($err, qr/ERROR/, 'and the conversion continues');
 is(sql($node, q{SELECT string_agg(DISTINCT table_name, ',') FROM snowflake_convert_plan('parted', 'id') WHERE state <> 'done' AND phase = 'backfill'}), '', 'the other one is filled');
 
 # One that is detached, and still has a column to convert because of its foreign key
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE kept (id serial PRIMARY KEY);
 	CREATE TABLE keeping (d int, kept int REFERENCES kept) PARTITION BY LIST (d);
 	SELECT format('CREATE TABLE keeping%s PARTITION OF keeping FOR VALUES IN (%1$s)', g) FROM generate_series(1, 2) g \gexec

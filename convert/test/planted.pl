@@ -160,8 +160,7 @@ sql($node, 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
 # A function of the extensions is not mistaken for one of another role: whoever may create functions
 # beside them has one for texts of each.
 create_table('CREATE TABLE o (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, t int REFERENCES t);');
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	GRANT CREATE ON SCHEMA public TO regress_mallory;
 	SET ROLE regress_mallory;
 	SELECT DISTINCT format('CREATE %s %s.%I(%s) %sLANGUAGE plpgsql AS %L', CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END,

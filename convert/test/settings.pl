@@ -53,10 +53,7 @@ my @settings = (
 	'array_nulls = off',
 	'default_tablespace = regress_other',
 	($node->pg_version->major < 19 ? 'standard_conforming_strings = off; SET escape_string_warning = off; SET backslash_quote = off' : ()));
-foreach my $setting (@settings)
-{
-	is(look("SET $setting"), $usual, "the same with $setting");
-}
+is(look("SET $_"), $usual, "the same with $_") foreach @settings;
 
 # Conversions with all of them; the time zone has an abbreviation that is read as
 # another one.

@@ -114,10 +114,7 @@ sub end_transaction ($who, $sql)
 	$counts{rollbacks}++ if $sql =~ /ROLLBACK/;
 	# They were set in this transaction.
 	@synced{ keys %resynced } = (0) x keys %resynced if $sql =~ /ROLLBACK/;
-	if ($sql =~ /ROLLBACK TO/)
-	{
-		return;
-	}
+	return if $sql =~ /ROLLBACK TO/;
 	%resynced = ();
 	$in_transaction{$who} = 0;
 	$savepoints{$who} = 0;
@@ -344,10 +341,7 @@ sub set_kind ($who, $s)
 		$synced{$s} = 0 if $before eq 'local';
 		return after_error($who);
 	}
-	if ($kind eq 'range')
-	{
-		kind_of($who, $s);
-	}
+	kind_of($who, $s) if $kind eq 'range';
 	if ($before eq 'range' && $kind eq 'local')
 	{
 		my ($position) = $here{$who}->run("SELECT last_value FROM $s");

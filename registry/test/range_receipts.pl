@@ -16,8 +16,8 @@ my $server = new_primary('server', registry_conf($registry), "snowflake.server_n
 sql($server, q{SELECT snowflake_nextval();
 	CREATE SEQUENCE s AS integer; CREATE TABLE t (id integer PRIMARY KEY DEFAULT nextval('s'))});
 is(receipt($server), '', 'a server that was granted no range has no receipt');
-my $error = sql_error($server, "SELECT snowflake_set_sequence_kind('s', 'range')");
-like($error, qr/55000: no number of sequence "s" is granted to this server\nDETAIL:  Calls to the registry have failed since [^:]+:\d\d:[^:]+: could not find free replication state slot for replication origin with O?ID 65533.* Increase "$setting" to at least 2, /,
+sql_fails($server, "SELECT snowflake_set_sequence_kind('s', 'range')",
+	qr/55000: no number of sequence "s" is granted to this server\nDETAIL:  Calls to the registry have failed since [^:]+:\d\d:[^:]+: could not find free replication state slot for replication origin with O?ID 65533.* Increase "$setting" to at least 2, /,
 	'without a replication origin for the receipt, no answer is used, and the error says why');
 like(slurp_file($server->logfile), qr/WARNING:  could not call the registry of sequence ranges\n.*DETAIL:  could not find free replication state slot /,
 	'and so does the log');

@@ -1,16 +1,8 @@
 # A server with range sequences is started again: it holds numbers of all of them at once, as
 # many as it used in the time for which servers can do without the registry, and does so.
 
-use v5.36;
-
 use List::Util qw(max);
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time sleep);
 
 my $grant_time = 12;
 my $names = 1000;

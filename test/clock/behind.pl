@@ -98,8 +98,7 @@ cmp_ok(lead(), '>', 0.5, 'under max_lead IDs run ahead, by ' . lead() . ' s');
 $reserves = sql($node, 'SELECT reserves FROM snowflake_stat') - $reserves;
 cmp_ok($reserves, '<=', 2 * (time - $start) + 3,
 	"IDs that run ahead need at most two flushes per reserve_time ($reserves)");
-reload_with($node, 'snowflake.max_lead = 0');
-$node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '0'");
+change_setting($node, 'snowflake.max_lead', '0');
 my $waits = sql($node, 'SELECT clock_waits FROM snowflake_stat');
 $id = first_id($ledger, $node);
 cmp_ok(first_id($ledger, $node), '>', $id, 'IDs increase after max_lead was lowered');

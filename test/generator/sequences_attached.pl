@@ -118,10 +118,8 @@ as('owner', 'CREATE TABLE public.kept (id bigserial)');
 query(q{CREATE SCHEMA others; ALTER SCHEMA others OWNER TO other; CREATE TABLE others.t (id int);
 	ALTER TABLE others.t OWNER TO other}, 'drops');
 my $refused = qr/ERROR:  cannot drop extension snowflake because sequences use it\nDETAIL:  Sequence "t_id_seq" is not local\.\nHINT:  Call snowflake_set_sequence_kind/;
-foreach my $drop ('DROP EXTENSION snowflake', 'DROP EXTENSION IF EXISTS absent, snowflake CASCADE', 'DROP SCHEMA m CASCADE', q{DO $$BEGIN DROP SCHEMA m CASCADE; END$$})
-{
-	like(told('owner', $drop), $refused, "$drop: names the sequence");
-}
+like(told('owner', $_), $refused, "$_: names the sequence")
+  foreach 'DROP EXTENSION snowflake', 'DROP EXTENSION IF EXISTS absent, snowflake CASCADE', 'DROP SCHEMA m CASCADE', q{DO $$BEGIN DROP SCHEMA m CASCADE; END$$};
 like(told('owner', 'DROP SCHEMA m'), qr/cannot drop schema m because other objects depend on it/, 'DROP SCHEMA without CASCADE fails as ever');
 is(query("$attached; INSERT INTO app.t (n) VALUES (1) RETURNING id $ID", 'drops'), "5\nt", 'nextval() is attached still');
 my $holder = $node->background_psql('drops');

@@ -3,7 +3,6 @@
 # while others drop theirs, nor does a query on the view.
 
 use List::Util qw(min);
-use Time::HiRes qw(time);
 use SnowflakeTest;
 
 my $node = new_server('node', 'max_prepared_transactions = 2');
@@ -164,10 +163,8 @@ my %before = map { $_ => fastest($_) } @statements;
 query(qq{DO \$\$ BEGIN FOR i IN $_ * 500 .. $_ * 500 + 499 LOOP
 	EXECUTE format('CREATE SEQUENCE s%s', i); EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE s%s IS %L', i, 'snowflake'); END LOOP; END \$\$})
   foreach 0 .. 5;
-foreach my $statement (@statements)
-{
-	cmp_ok(fastest($statement), '<', $before{$statement} + 0.02, "$statement takes no longer with 3000 labels of others");
-}
+cmp_ok(fastest($_), '<', $before{$_} + 0.02, "$_ takes no longer with 3000 labels of others")
+  foreach @statements;
 
 # Others that create and drop theirs
 my @others = repeat(map { qq{

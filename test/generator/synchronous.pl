@@ -92,9 +92,7 @@ is( $primary->psql('postgres',
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval(), pg_sleep(0.1) FROM generate_series(1, 30)"),
 	0, 'with synchronous_mark = off, IDs continue without the standby');
 kill 'CONT', $receiver;
-reload_with($primary, 'snowflake.synchronous_mark = on');
-$primary->poll_query_until('postgres',
-	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
+change_setting($primary, 'snowflake.synchronous_mark', 'on');
 $primary->wait_for_catchup($standby);
 
 # Split brain: the primary is cut off and keeps running under load; the standby is

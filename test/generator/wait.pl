@@ -112,16 +112,9 @@ cmp_ok(time - $start, '>', 0.5, 'the call after a step back waited for the clock
 
 $last = $id;
 set_clock($node, -3601);
-my $error = sql_error($node, 'SELECT snowflake_nextval()');
-like(
-	$error,
-	qr/ERROR:  55000: clock is too far behind the last snowflake ID/,
+sql_fails($node, 'SELECT snowflake_nextval()',
+	qr/ERROR:  55000: clock is too far behind the last snowflake ID.*DETAIL:  The timestamp of the next ID is \d{4}-.*, and the clock reads \d{4}-.*\. "snowflake.max_clock_backward" is 10000 ms.*HINT:  Correct the server's clock/s,
 	'a long step back is an error');
-like(
-	$error,
-	qr/DETAIL:  The timestamp of the next ID is \d{4}-.*, and the clock reads \d{4}-.*\. "snowflake.max_clock_backward" is 10000 ms/,
-	'the detail of a long step back has the times');
-like($error, qr/HINT:  Correct the server's clock/, 'the hint of a long step back says what to do');
 is(sql($node, 'SELECT clock_waits, clock_errors, max_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
 	), '1|1|t', 'waits and errors are counted');
 
@@ -130,9 +123,7 @@ $id = sql($node, 'SELECT snowflake_nextval()');
 cmp_ok($id, '>', $last, 'calls succeed when the clock is right again');
 
 $last = $id;
-reload_with($node, 'snowflake.max_lead = 2h');
-$node->poll_query_until('postgres',
-	"SELECT current_setting('snowflake.max_lead') = '2h'");
+change_setting($node, 'snowflake.max_lead', '2h');
 set_clock($node, -3600);
 $start = time;
 $id = sql($node, 'SELECT snowflake_nextval()');

@@ -71,10 +71,8 @@ SKIP:
 
 	my $dir = PostgreSQL::Test::Utils::tempdir . '/extensions';
 	is(shift @volume, 'make && make install DESTDIR=/installed', 'the page builds the extension');
-	foreach my $command (map { s{/installed\$}{\$}gr =~ s{/extensions/}{$dir/}gr } @volume)
-	{
-		is(system_log('sh', '-ec', $command), 0, $command =~ s{\Q$dir\E}{/extensions}gr);
-	}
+	is(system_log('sh', '-ec', $_), 0, $_ =~ s{\Q$dir\E}{/extensions}gr)
+	  foreach map { s{/installed\$}{\$}gr =~ s{/extensions/}{$dir/}gr } @volume;
 
 	# Whether the server takes these files, and not the installed ones, is seen in the
 	# comment, and in the library that is mapped.

@@ -545,10 +545,8 @@ foreach my $table (@tables, tables(Page->look('CONTRIBUTING.md')))
 {
 	foreach my $i (grep { $table->{head}[$_] =~ /^command/i } 0 .. $#{ $table->{head} })
 	{
-		foreach my $command (map { code($_->[$i]) } @{ $table->{rows} })
-		{
-			check_command("$table->{file}:$table->{line}", $command) or fail("$table->{file}: what runs $command?");
-		}
+		check_command("$table->{file}:$table->{line}", $_) or fail("$table->{file}: what runs $_?")
+		  foreach map { code($_->[$i]) } @{ $table->{rows} };
 	}
 }
 

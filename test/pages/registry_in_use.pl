@@ -86,10 +86,7 @@ all_use('worker_id BETWEEN 512 AND 767', 'clients insert with other worker IDs a
 $standby->stop('immediate');
 make_registry($other, 768, 895, $recovery, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
 sql($other, $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
-foreach my $node (@servers)
-{
-	reload_with($node, place($recovery, 'host=other.example', $other));
-}
+reload_with($_, place($recovery, 'host=other.example', $other)) foreach @servers;
 all_use('worker_id BETWEEN 768 AND 895', 'clients insert with worker IDs of another registry');
 
 # Its clock was years ahead, so it is created again.

@@ -366,10 +366,8 @@ sub make ($seed)
 	my $few = int(rand(4));
 	decorate() foreach 1 .. $few;
 	my $children = one(0, 1, 1, 1, 2, 3);
-	foreach my $no (1 .. $children)
-	{
-		$no > 1 && maybe(0.3) ? make_child($no, 'child' . ($no - 1), 'root') : make_child($no, 'root', 'id');
-	}
+	$_ > 1 && maybe(0.3) ? make_child($_, 'child' . ($_ - 1), 'root') : make_child($_, 'root', 'id')
+	  foreach 1 .. $children;
 	say_sql('ALTER TABLE root ADD self int REFERENCES root (id)', 'UPDATE root SET self = id') if maybe(0.15);
 	decorate() foreach 1 .. one(0, 1, 2, 2, 3, 4, 6);
 	my $no = 0;

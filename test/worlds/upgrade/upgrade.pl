@@ -9,8 +9,7 @@ sub make_servers ($name, @conf)
 	unshift @conf, "shared_preload_libraries = 'snowflake'", 'snowflake.worker_id = 5';
 	my ($old, $new) = (new_old_server($name, @conf), new_new_server($name, @conf));
 
-	$old->safe_psql(
-		'postgres', q{
+	sql($old, q{
 		CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
 		CREATE TABLE t (
 		    id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
@@ -61,28 +60,20 @@ is($new->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id'),
 	$rows, 'all rows are there after pg_upgrade');
 is($new->safe_psql('postgres', $version_sql),
 	$version, 'the extension is there after pg_upgrade');
-is( $new->safe_psql(
-		'postgres',
-		q{SELECT has_function_privilege('pg_monitor', 'snowflake_set_mark(bigint, regclass[], boolean)', 'EXECUTE')}
+is( sql($new, q{SELECT has_function_privilege('pg_monitor', 'snowflake_set_mark(bigint, regclass[], boolean)', 'EXECUTE')}
 	),
 	't',
 	'the privileges of the extension are there after pg_upgrade');
 is(mark_of($new), 0, 'the mark is not copied by pg_upgrade');
 $new->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 1000)');
-is( $new->safe_psql(
-		'postgres',
-		"SELECT count(*), count(*) FILTER (WHERE id > $greatest) FROM t"),
+is( sql($new, "SELECT count(*), count(*) FILTER (WHERE id > $greatest) FROM t"),
 	'2000|1000',
 	'IDs keep increasing after pg_upgrade');
-is( $new->safe_psql(
-		'postgres',
-		'SELECT count(*) FROM t WHERE at <> snowflake_timestamp(id)'),
+is( sql($new, 'SELECT count(*) FROM t WHERE at <> snowflake_timestamp(id)'),
 	0,
 	'generated columns work after pg_upgrade');
 like(
-	$new->safe_psql(
-		'postgres',
-		"SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT FROM t WHERE snowflake_timestamp(id, 'shardingsphere') > now()"
+	sql($new, "SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT FROM t WHERE snowflake_timestamp(id, 'shardingsphere') > now()"
 	),
 	qr/Index Cond/,
 	'indexes on expressions work after pg_upgrade');
@@ -96,8 +87,7 @@ cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
 	'>', $greatest, 'a view on snowflake_stat works after pg_upgrade, and there is a mark');
 
 # Snowflake sequences: their labels and positions are there.
-is( $new->safe_psql(
-		'postgres', q{
+is( sql($new, q{
 		INSERT INTO s (n) VALUES (4);
 		SELECT count(*) FILTER (WHERE id > 1e17) FROM s;
 		SELECT count(DISTINCT nextval('pooled') / 50) FROM generate_series(1, 1000);
@@ -117,8 +107,7 @@ $new->stop;
 
 # IDs ran an hour ahead: without the mark, the new server's are below.
 ($old, $new) = make_servers('lead');
-$old->safe_psql(
-	'postgres', q{
+sql($old, q{
 	SELECT snowflake_raise_mark(snowflake_lower_bound(now() + '1 hour'));
 	INSERT INTO t DEFAULT VALUES});
 $greatest = greatest($old);
