@@ -79,10 +79,7 @@ sql($node, q{
 		EXECUTE query INTO last;
 		stop := clock_timestamp();
 		RETURN (last - first) / extract(epoch FROM stop - start);
-	END $$;
-	-- what each parse and each base reads
-	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
-	VACUUM ANALYZE ids});
+	END $$});
 
 sub configure ($scheme)
 {
@@ -331,48 +328,6 @@ if ($cpus > 1)
 	}
 }
 
-# One client beside those who take all that there is
-configure($default);
-my %hogs = (
-	'alone' => undef,
-	'32 sessions that discard blocks of 4096' =>
-	  'PERFORM count(*) FROM snowflake_nextval(4096)',
-	'32 PL/pgSQL loops' => 'PERFORM snowflake_nextval()');
-my $single = $node->basedir . '/single.sql';
-append_to_file($single, "SELECT snowflake_nextval();\n");
-section('One client beside others that take all that there is');
-say_to('pgbench with one client, prepared `SELECT snowflake_nextval()`, default scheme, ms for each; and all IDs generated meanwhile, in millions per second.');
-table_head('| | median | 99 % within | longest | IDs/s |');
-foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } keys %hogs)
-{
-	progress("one client, $name");
-	my $run = $quick ? 2 : 5;
-	my @sessions;
-	if (defined $hogs{$name})
-	{
-		@sessions = start_queries(
-			$node,
-			("DO 'DECLARE t timestamptz := clock_timestamp() + ''" . ($run + 3)
-				  . " s''; BEGIN WHILE clock_timestamp() < t LOOP FOR i IN 1 .. 20 LOOP $hogs{$name}; END LOOP; END LOOP; END'"
-			) x 32);
-		sleep 1;
-	}
-	my $log = $node->basedir . '/pgbench_log';
-	unlink glob("$log.*");
-	my $stat = 'SELECT ids, extract(epoch FROM clock_timestamp()) FROM snowflake_stat';
-	my ($ids, $at) = split /\|/, sql($node, $stat);
-	PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-M', 'prepared', '-c', '1',
-		'-T', $run, '-f', $single, '-l', "--log-prefix=$log",
-		'-h', $node->host, '-p', $node->port, 'postgres');
-	my ($ids_after, $at_after) = split /\|/, sql($node, $stat);
-	finish_queries(@sessions);
-	my @us = sort { $a <=> $b }
-	  map { (split)[2] } map { split /\n/, slurp_file($_) } glob("$log.*");
-	say_to(sprintf('| %s | %.2f | %.2f | %.1f | %.3f |',
-			$name, $us[ $#us * 0.5 ] / 1000, $us[ $#us * 0.99 ] / 1000,
-			$us[-1] / 1000, ($ids_after - $ids) / ($at_after - $at) / 1e6));
-}
-
 progress('a synchronous standby');
 my $pair = new_primary('pair', "shared_preload_libraries = 'snowflake,snowflake_bench'", "snowflake.scheme = '$wide'");
 sql($pair, 'CREATE EXTENSION snowflake_bench');
@@ -533,32 +488,6 @@ foreach my $case (@tables)
 			100 * (median(@{ $wal{$name} }) / median(@{ $wal{$floor} }) - 1),
 			median(@{ $index{$name} }), median(@{ $tps{$name} })));
 }
-
-progress('decoding');
-my @decode = (
-	[ 'snowflake_parse(id)', 'snowflake_parse(id)' ],
-	[ 'the same in SQL', 'ROW(to_timestamp(((id >> 22) + 1477958400000) / 1000.0), ((id >> 12) & 1023)::int, (id & 4095)::int)' ],
-	[ 'snowflake_timestamp(id)', 'snowflake_timestamp(id)' ],
-	[ 'the same in SQL ', 'to_timestamp(((id >> 22) + 1477958400000) / 1000.0)' ]);
-my %decode;
-foreach my $round (0 .. $rounds)
-{
-	foreach my $case (@decode)
-	{
-		my ($name, $expression) = @$case;
-		my $ms = sql($node, "SELECT ms('SELECT count($expression) FROM ids')");
-		push @{ $decode{$name} }, $ms if $round > 0;
-	}
-}
-section('Decoding a million IDs');
-say_to('| | ms |');
-say_to('|---|---|');
-foreach my $case (@decode)
-{
-	say_to("| $case->[0] | " . spread('%.0f', @{ $decode{ $case->[0] } }) . ' |');
-}
-
-$node->stop;
 
 # Plots
 plot(
