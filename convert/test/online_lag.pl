@@ -33,6 +33,7 @@ my $backfill = "'t', until => 'backfill', max_lag => '1 s'";
 create_table($primary);
 $primary->wait_for_catchup($standby);
 unlike(convert_online($primary, 'postgres', $backfill), qr/waiting|ERROR/, 'a standby that is not behind is not waited for');
+like(convert_online($standby, 'postgres', "'t'"), qr/ERROR:  .*(?:read-only transaction|during recovery)/, 'a standby cannot convert');
 
 create_table($primary);
 sql($standby, 'SELECT pg_wal_replay_pause()');
