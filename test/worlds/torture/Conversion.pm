@@ -230,7 +230,7 @@ sub read_privileges ($file)
 {
 	my $before;
 
-	foreach my $line (split /\n/, slurp_file("$file.out"))
+	foreach my $line (split /\n/, slurp_file($file))
 	{
 		if ($line =~ /^has (\d) (\d)/)
 		{
@@ -369,7 +369,7 @@ sub start_clients_of ($node, %options)
 			$SIG{TERM} = $SIG{INT} = 'DEFAULT';
 			run_sessions($node, $n, $file);
 		}
-		push @clients, { pid => $pid, file => $file, administrator => $n == ADMINISTRATOR };
+		push @clients, { pid => $pid, file => "$file.out", errors => "$file.err", administrator => $n == ADMINISTRATOR };
 	}
 	return;
 }
@@ -389,16 +389,13 @@ sub finish_clients_of
 
 	while (my $client = shift @clients)
 	{
-		until (waitpid($client->{pid}, WNOHANG) != 0)
+		if (!within($start + LONGEST_WAIT - time, sub { waitpid($client->{pid}, WNOHANG) != 0 }, 0.01))
 		{
-			if (time - $start > LONGEST_WAIT)
-			{
-				fail_call('a client hangs');
-				kill 'KILL', $client->{pid};
-			}
-			usleep(10_000);
+			fail_call('a client hangs');
+			kill 'KILL', $client->{pid};
+			waitpid($client->{pid}, 0);
 		}
-		foreach my $line (split /\n/, slurp_file("$client->{file}.err"))
+		foreach my $line (split /\n/, slurp_file($client->{errors}))
 		{
 			next unless $line =~ /(?:ERROR|PANIC|FATAL):  (.*)/;
 			fail_call("a client: $line")
@@ -407,7 +404,7 @@ sub finish_clients_of
 			  || ($client->{administrator} && $1 =~ /tuple concurrently|cache lookup failed|does not exist|transaction is aborted/);
 		}
 		read_privileges($client->{file}) if $client->{administrator};
-		foreach my $line (split /\n/, slurp_file("$client->{file}.out"))
+		foreach my $line (split /\n/, slurp_file($client->{file}))
 		{
 			my ($what, $token) = $line =~ /^(\w+) (.+)$/ or next;
 			next if $client->{administrator};
@@ -424,25 +421,7 @@ sub finish_clients_of
 }
 
 # They are at work: each writes something from now on.
-sub clients_continue
-{
-	my %size = map { $_->{file} => -s "$_->{file}.out" // 0 } @clients;
-	my $start = time;
-
-	foreach my $client (@clients)
-	{
-		until ((-s "$client->{file}.out" // 0) > $size{ $client->{file} })
-		{
-			if (time - $start > LONGEST_WAIT)
-			{
-				fail_call('a client does not continue');
-				return;
-			}
-			usleep(20_000);
-		}
-	}
-	return;
-}
+sub clients_continue { go_on(LONGEST_WAIT, @clients); return; }
 
 # Is what clients know to be committed there?
 sub check_committed ($node)
@@ -701,10 +680,7 @@ sub end_call
 	my $way = $plan->{end};
 	my $pid;
 
-	if ($way =~ /session|^pg_/)
-	{
-		$pid = $call{pid} or return;
-	}
+	$pid = $call{pid} or return if $way =~ /session|^pg_/;
 	if ($way =~ /^(pg_\w+)/)
 	{
 		$node->safe_psql('postgres', "SELECT $1($pid)");

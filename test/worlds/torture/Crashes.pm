@@ -418,26 +418,7 @@ sub last_received ($client)
 
 # Each of the clients has to receive more IDs.  A block of 200,000 takes 100 s if eight of
 # them share a scheme's 16,000 a second.
-sub all_go_on (@clients)
-{
-	my $start = time;
-	my %size = map { $_->{file} => -s $_->{file} // 0 } @clients;
-
-	foreach my $client (@clients)
-	{
-		until ((-s $client->{file} // 0) > $size{ $client->{file} })
-		{
-			if (time - $start > 3 * LONGEST_WAIT)
-			{
-				fail_call('a client does not continue');
-				return;
-			}
-			usleep(5_000);
-		}
-	}
-	note_wait(time - $start);
-	return;
-}
+sub all_go_on (@clients) { note_wait(go_on(3 * LONGEST_WAIT, @clients)); return; }
 
 #
 # Servers
@@ -629,9 +610,7 @@ sub wait_for_statements
 
 	return if $running eq '';
 	my $are = "pid || ' ' || query_start IN ($running)";
-	my $start = time;
-	nap(0.2)
-	  while time - $start < LONGEST_WAIT && $node->safe_psql('postgres', "$statements AND $are") ne '';
+	within(LONGEST_WAIT, sub { $node->safe_psql('postgres', "$statements AND $are") eq '' }, 0.2);
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE $are");
 	$node->poll_query_until('postgres',
 		"SELECT NOT EXISTS ($statements AND pid || ' ' || query_start IN ($running))")
@@ -844,11 +823,7 @@ sub fill_disk
 	my $start = time;
 
 	set_disk($node, 1, 0);
-	until (slurp_file($node->logfile, $log) =~ /PANIC: .*No space left/
-		|| time - $start > 5)
-	{
-		usleep(20_000);
-	}
+	within(5, sub { slurp_file($node->logfile, $log) =~ /PANIC: .*No space left/ });
 	nap(1);
 	set_disk($node, 0, 0);
 	fault('full disk of pg_wal');
@@ -1227,10 +1202,7 @@ sub failover_round
 	my $standby = standby_of($primary, 'standby');
 	my $other;
 	my $has_other = $plan->{synchronous} && grep { /^(?:next standby|more standbys)$/ } @{ $plan->{before} };
-	if ($plan->{quorum} || $has_other)
-	{
-		$other = standby_of($primary, 'other');
-	}
+	$other = standby_of($primary, 'other') if $plan->{quorum} || $has_other;
 	wait_until_synchronous($primary, $standby, $other) if $plan->{synchronous};
 
 	my @of_primary = start_clients_of_primary($primary);

@@ -211,21 +211,15 @@ sub start_client_of ($server, $kind, $table)
 # Wait until clients have received something, but not where nothing is granted.
 sub wait_for_calls (@files)
 {
-	my $start = time;
-
-	nap(0.02) while grep({ !-s $_ } @files) && time - $start < 20;
+	within(20, sub { !grep { !-s $_ } @files });
 	return;
 }
 
 # A sequence is local on this server after a change that was refused, or on its origin.
 sub is_range ($server, $table)
 {
-	my $stdout = '';
-
-	$server->{node}->psql('postgres',
-		"SELECT count(*) FROM snowflake_sequences WHERE sequence = '${table}_id_seq' AND kind = 'range'",
-		stdout => \$stdout, stderr => \my $stderr);
-	return $stdout eq '1';
+	return (ask_for_number($server,
+		"SELECT count(*) FROM snowflake_sequences WHERE sequence = '${table}_id_seq' AND kind = 'range'") // '') eq '1';
 }
 
 sub renew_clients ($server, @more)
@@ -281,10 +275,9 @@ sub long { return $plan->{window} * (1.5 + $round_plan->{seconds}); }
 sub set_floor ($server, $table, $query)
 {
 	my $floor = $query->{floor};
-	my ($stdout, $stderr) = ('', '');
-	my $rc = $server->{node}->psql('postgres', $query->{sql}, stdout => \$stdout, stderr => \$stderr);
+	my ($stdout, $stderr) = ask_for_number($server, $query->{sql});
 
-	if ($rc != 0)
+	if (!defined $stdout)
 	{
 		fail_call("$query->{sql}: $stderr")
 		  unless $stderr =~ /other servers can still return|no number of sequence|terminating|server closed|connection to server/
@@ -326,10 +319,7 @@ sub join_with_rows
 		wait_for_calls(map { start_client_of($server, $_, $table) } 'greedy', 'usual');
 	}
 	nap(1);
-	foreach my $server (@servers)
-	{
-		end_clients_of($server, 'TERM', $table);
-	}
+	end_clients_of($_, 'TERM', $table) foreach @servers;
 	return;
 }
 
@@ -436,13 +426,7 @@ sub become_local ($server, $table)
 	return 1;
 }
 
-sub ask_for_number ($server, $query)
-{
-	my ($stdout, $stderr) = ('', '');
-	my $number = $server->{node}->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
-
-	return wantarray ? ($number, $stderr) : $number;
-}
+sub ask_for_number ($server, $query) { return answer_of($server->{node}, $query); }
 
 # No server gives out a number of it anymore that this one had when it was local.
 sub become_range ($server, $table)
@@ -524,18 +508,15 @@ sub greatest_given ($server)
 # is one from before.
 sub ask_until ($server, $before, $ends)
 {
-	my $start = time;
 	my $error;
 
-	while (time - $start < LONGEST_WAIT)
-	{
-		(my $next, $error) = ask_for_number($server, "SELECT nextval('big_id_seq')");
-		fail_call("$server->{name} gives out $next after $before, by another registry")
-		  if defined $next && $next <= $before;
-		return if $ends->($next, $error);
-		nap(0.1);
-	}
-	die "$server->{name} does not continue with the other registry: $error";
+	within(LONGEST_WAIT, sub {
+			(my $next, $error) = ask_for_number($server, "SELECT nextval('big_id_seq')");
+			fail_call("$server->{name} gives out $next after $before, by another registry")
+			  if defined $next && $next <= $before;
+			return $ends->($next, $error);
+		}, 0.1) or die "$server->{name} does not continue with the other registry: $error";
+	return;
 }
 
 # Further ahead of its mark than snowflake.max_clock_forward, a year, a server generates no IDs.
@@ -562,12 +543,7 @@ sub copy_files ($origin)
 #
 # The registry
 #
-sub ask_registry ($query, $registry = undef)
-{
-	my ($stdout, $stderr) = ('', '');
-
-	return ($registry // registry())->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
-}
+sub ask_registry ($query, $registry = registry()) { return scalar answer_of($registry, $query); }
 
 sub next_number ($table)
 {
@@ -604,15 +580,8 @@ sub stopped { return ask_registry('SELECT stopped FROM snowflake_registry.range_
 
 sub wait_until_stopped
 {
-	my $start = time;
-
-	while (stopped() eq '')
-	{
-		return fail_call('the registry does not notice that it lost ranges')
-		  if time - $start > LONGEST_WAIT;
-		renew_all(@{ $world{servers} });
-		nap(0.05);
-	}
+	within(LONGEST_WAIT, sub { stopped() ne '' || renew_all(@{ $world{servers} }) }, 0.05)
+	  or return fail_call('the registry does not notice that it lost ranges');
 	happens('the registry has stopped: ' . stopped());
 	return;
 }
@@ -620,17 +589,12 @@ sub wait_until_stopped
 # Have servers report all that they were granted.  Others may have, and have gone since.
 sub wait_for_reports
 {
-	my $start = time;
 	my $n = @{ $world{servers} };
+	my $reported = q{
+		SELECT count(DISTINCT directory) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s
+		WHERE c.reported = s.incarnation};
 
-	while (time - $start < 60)
-	{
-		renew_all(@{ $world{servers} });
-		return 1 if (ask_registry(q{
-			SELECT count(DISTINCT directory) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s
-			WHERE c.reported = s.incarnation}) // 0) >= $n;
-		nap(0.1);
-	}
+	return 1 if within(60, sub { renew_all(@{ $world{servers} }); return (ask_registry($reported) // 0) >= $n }, 0.1);
 	happens("not all of $n servers have reported");
 	return 0;
 }
@@ -641,13 +605,12 @@ sub wait_for_reports
 sub resume ($before)
 {
 	my $n = @{ $world{servers} };
-	my $error = '';
 
 	if (wait_for_reports() && !$world{has_gone} && $plan->{place} ne 'own' && !grep({ !is_range($_, 'turn') } @{ $world{servers} })
 		&& !grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} }))
 	{
-		my $rc = registry()->psql('postgres', "SELECT snowflake_registry.resume_ranges(0, servers => $n)", stdout => \my $stdout, stderr => \$error);
-		if ($rc == 0)
+		my ($resumed, $error) = answer_of(registry(), "SELECT snowflake_registry.resume_ranges(0, servers => $n)");
+		if (defined $resumed)
 		{
 			$total{resumes}++;
 			$total{by_reports}++;
@@ -786,8 +749,6 @@ sub put_back_yesterday
 # Every server has been granted a range since then of each sequence.
 sub wait_for_grants
 {
-	my $start = time;
-
 	foreach my $table (@range_tables, 'up')
 	{
 		my $next = next_number($table);
@@ -795,12 +756,8 @@ sub wait_for_grants
 		{
 			my $query = "SELECT coalesce(max(highest), 0) >= $next FROM snowflake_registry.range_holders "
 			  . "WHERE server_name = '$server->{named}' AND name = 'public.${table}_id_seq'";
-			while ((ask_registry($query) // '') ne 't')
-			{
-				die "$server->{name} is granted no range of $table" if time - $start > LONGEST_WAIT;
-				renew_clients($server);
-				nap(0.1);
-			}
+			within(LONGEST_WAIT, sub { (ask_registry($query) // '') eq 't' || renew_clients($server) }, 0.1)
+			  or die "$server->{name} is granted no range of $table";
 		}
 	}
 	return;

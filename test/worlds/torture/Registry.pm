@@ -208,14 +208,7 @@ sub renew_clients ($server)
 # End all clients, those too that are about to connect.
 sub end_all_clients ($server)
 {
-	my $start = time;
-
-	while (@{ $server->{clients} } > 0 && time - $start < LONGEST_WAIT)
-	{
-		end_clients($server->{node});
-		usleep(20_000);
-		reap_clients($server);
-	}
+	within(LONGEST_WAIT, sub { end_clients($server->{node}); reap_clients($server); return !@{ $server->{clients} } });
 	reap_clients($server, 1);
 	return;
 }
@@ -260,9 +253,7 @@ sub start_wishing ($server, $worker)
 # Wait, but not for long, until a server has a grant, without an ID of it.
 sub wait_for_grant ($server)
 {
-	my $start = time;
-
-	nap(0.02) while worker_of($server) eq '' && time - $start < 10;
+	within(10, sub { worker_of($server) ne '' });
 	happens("$server->{name} has worker ID " . worker_of($server));
 	return;
 }
@@ -313,13 +304,7 @@ my %server_fault = (
 		$round_plan->{seconds} < 0.6 && may_lose_grants()
 		  ? lose_grants()
 		  : free_worker($worker);
-		for (my $i = 0; $i < 500; $i++)
-		{
-			last
-			  if slurp_file($node->logfile, $offset) =~
-			  /does not extend the grant/;
-			usleep(20_000);
-		}
+		within(10, sub { slurp_file($node->logfile, $offset) =~ /does not extend the grant/ });
 		kill_process($node, 'client backend');
 	},
 
@@ -477,24 +462,18 @@ sub refusal ($node)
 sub wait_until_it_grants
 {
 	my @nodes = @_;
-	my $start = time;
+	my $refusal;
+	my $first = within(LONGEST_WAIT, sub {
+			foreach my $node (@nodes)
+			{
+				$refusal = refusal($node) // return $node;
+				die "a registry: $refusal" unless $refusal =~ /has not been archived yet/;
+			}
+			return;
+		}, 0.1);
 
-	for (;;)
-	{
-		my @refusals = map { refusal($_) } @nodes;
-		foreach my $i (0 .. $#nodes)
-		{
-			return $nodes[$i] unless defined $refusals[$i];
-			die "a registry: $refusals[$i]"
-			  unless $refusals[$i] =~ /has not been archived yet/;
-		}
-		if (time - $start > LONGEST_WAIT)
-		{
-			fail_call("no registry continues by itself: $refusals[0]");
-			return $nodes[0];
-		}
-		usleep(100_000);
-	}
+	fail_call("no registry continues by itself: $refusal") unless $first;
+	return $first // $nodes[0];
 }
 
 # After the promotion of the registry's standby there is another one.
@@ -548,14 +527,10 @@ sub archived_first ($timelines, @twins)
 # standby had received less of it, or more, and was the first: then it grants nothing.
 sub has_other_wal ($node)
 {
-	my $start = time;
+	my $failed = sub { slurp_file($node->logfile) =~ /archiving write-ahead log file "[0-9A-F]{24}\.partial" failed too many times/ };
 
-	while (defined refusal($node) && time - $start < LONGEST_WAIT)
-	{
-		return 1 if slurp_file($node->logfile) =~ /archiving write-ahead log file "[0-9A-F]{24}\.partial" failed too many times/;
-		usleep(100_000);
-	}
-	return 0;
+	within(LONGEST_WAIT, sub { !defined refusal($node) || $failed->() }, 0.1);
+	return defined refusal($node) && $failed->();
 }
 
 # Without an archive none of them is, until an administrator says so.
@@ -844,8 +819,7 @@ sub begin_world
 	archive_in_common($registry) if $plan->{archive};
 	set_clock($registry, 0);
 	start_node($registry);
-	$registry->safe_psql(
-		'postgres', qq{
+	sql($registry, qq{
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create(1, $plan->{workers},
 			grant_time => '$plan->{grant_time} s', reach => '$reach s',
@@ -913,10 +887,7 @@ sub end_world ($lived)
 {
 	part_with($_->{clients}, 0, $_->{name}) foreach @{ $world{servers} }, @{ $world{own_servers} };
 	end_registries();
-	if (my $old = delete $world{old_registry})
-	{
-		kill 'CONT', @{ $old->{walsenders} };
-	}
+	kill 'CONT', @{ (delete $world{old_registry} // {})->{walsenders} // [] };
 	add_up('take');
 	$total{grants} += count_grants();
 	end_nodes(@nodes);

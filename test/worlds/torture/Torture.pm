@@ -25,7 +25,8 @@ our @EXPORT = qw(
   start_ledger ask_ledger new_book close_book $book book begin_ledger add_up end_history drop_history
   start_client start_program part_with
   set_disk start_node template_node new_node node_of_backup copy_of @nodes remove_node asks_registries
-  all_processes pause_node continue_node have_away end_nodes some_process kill_process nap
+  all_processes pause_node continue_node have_away end_nodes some_process kill_process
+  nap within answer_of go_on
 );
 
 #
@@ -310,10 +311,8 @@ sub add_up ($command)
 	my %now;
 
 	@now{qw(ids duplicates falls shared foreign workers runs most)} = split ' ', book($command);
-	foreach my $name (grep { exists $total{$_} } qw(ids duplicates falls shared foreign workers))
-	{
-		$total{$name} += $now{$name} - ($book->{counted}{$name} // 0);
-	}
+	$total{$_} += $now{$_} - ($book->{counted}{$_} // 0)
+	  foreach grep { exists $total{$_} } qw(ids duplicates falls shared foreign workers);
 	note_wait($now{most}, 'most_runs') if exists $total{most_runs};
 	$book->{counted} = \%now;
 	return;
@@ -389,12 +388,7 @@ sub part_with ($list, $seconds, $whose)
 
 	foreach my $client (@$list)
 	{
-		my $ended = waitpid($client->{pid}, WNOHANG) != 0;
-		until ($ended || time > $deadline)
-		{
-			usleep(10_000);
-			$ended = waitpid($client->{pid}, WNOHANG) != 0;
-		}
+		my $ended = within($deadline - time, sub { waitpid($client->{pid}, WNOHANG) != 0 }, 0.01);
 		if (!$ended && defined $seconds)
 		{
 			fail_call("a client of $whose hangs") if $seconds > 0;
@@ -586,5 +580,36 @@ sub kill_process ($node, $type)
 }
 
 sub nap { usleep(1_000_000 * $_[0]); return; }
+
+# Wait for so many seconds until a function returns true, and return that.
+sub within ($seconds, $condition, $pause = 0.02)
+{
+	my $end = time + $seconds;
+	my $result;
+
+	nap($pause) until ($result = $condition->()) || time > $end;
+	return $result;
+}
+
+# What a query returns, or nothing; and its error.
+sub answer_of ($node, $query)
+{
+	my ($stdout, $stderr) = ('', '');
+	my $rc = $node->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr, timeout => 300, timed_out => \my $timed_out);
+	my $answer = $timed_out || $rc != 0 ? undef : $stdout;
+
+	return wantarray ? ($answer, $timed_out ? 'no answer' : $stderr) : $answer;
+}
+
+# Each of some clients has to write more, within so many seconds.  Returns how long that took.
+sub go_on ($seconds, @clients)
+{
+	my %size = map { $_->{file} => -s $_->{file} // 0 } @clients;
+	my $start = time;
+
+	within($seconds, sub { !grep { (-s $_->{file} // 0) <= $size{ $_->{file} } } @clients }, 0.005)
+	  or fail_call('a client does not continue');
+	return time - $start;
+}
 
 1;

@@ -131,16 +131,10 @@ sub probe ($server)
 
 	for (;;)
 	{
-		my ($stdout, $stderr) = ('', '');
-		my $rc = $server->{node}->psql(
-			'postgres', $its->{probe},
-			stdout => \$stdout,
-			stderr => \$stderr,
-			timeout => 60,
-			timed_out => \my $timed_out);
+		my ($stdout, $stderr) = answer_of($server->{node}, $its->{probe});
 		my $wait = time - $start;
 
-		if (!$timed_out && $rc == 0)
+		if (defined $stdout)
 		{
 			note_wait($wait);
 			happens(sprintf '%s gives out %s after %.3f s', $server->{name}, $stdout, $wait);
@@ -148,8 +142,7 @@ sub probe ($server)
 			return;
 		}
 		$total{refused}++;
-		return fail_call("$server->{name} gives out nothing: " . ($timed_out ? 'no answer' : $stderr))
-		  if $wait > LONGEST_WAIT;
+		return fail_call("$server->{name} gives out nothing: $stderr") if $wait > LONGEST_WAIT;
 		usleep(100_000);
 	}
 }
