@@ -8,13 +8,12 @@ use POSIX ':sys_wait_h';
 use SnowflakeTest;
 
 # A server with an empty database "app"; "name" is another than "main", "registry" that of
-# another server, "scheme" that of its IDs, "worker_ids" how many can be granted, one for
-# each crash, and without extensions it is "bare".
+# another server, "scheme" that of its IDs, and without extensions it is "bare".
 sub new ($class, %options)
 {
 	my $name = $options{name} // 'main';
 	my $scheme = $options{scheme} ? "snowflake.scheme = '$options{scheme}'" : '';
-	my $registry = $options{registry} // registry_of_application($name, $scheme, $options{worker_ids});
+	my $registry = $options{registry} // registry_of_application($name, $scheme);
 	my $node = new_server($name, 'fsync = off', "listen_addresses = '127.0.0.1'", 'wal_level = logical',
 		'max_wal_senders = 10', 'max_replication_slots = 10', $scheme,
 		registry_conf($registry), "snowflake.server_name = '$name'");
@@ -40,10 +39,9 @@ sub create_extensions ($self)
 	return;
 }
 
-sub registry_of_application ($name = '', $scheme = '', $worker_ids = undef)
+sub registry_of_application ($name = '', $scheme = '')
 {
-	my $range = $worker_ids ? "1, $worker_ids, failovers => 0" : '1, 30';
-	my $registry = new_registry("registry_$name", "$range, new => true", 'fsync = off', $scheme);
+	my $registry = new_registry("registry_$name", '1, 30, new => true', 'fsync = off', $scheme);
 
 	$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('app')");
 	return $registry;
@@ -70,7 +68,7 @@ sub run_ok ($self, $label, @command)
 }
 
 # Start a program, for finish_ok().
-sub start ($self, $label = undef, @command)
+sub start ($self, $label, @command)
 {
 	my $run = { label => $label };
 
@@ -265,6 +263,47 @@ sub convert_anew ($self, $kind, $arguments = undef)
 	$self->restore;
 	$self->convert_to($kind, $arguments);
 	$self->new_tables($kind);
+	return;
+}
+
+# Use the application before it is converted, and keep its database for restore().  What uses it is
+# a function, which gets a label and a name for what it makes, or a command, which gets the name.
+# Its answers, in which nothing depends on IDs, are like these patterns, and unlike an error.
+sub works_before ($self, $use, $like, $error = undef)
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$self->{use} = ref $use eq 'CODE' ? $use : sub ($label, $name) { $self->run_ok($label, @$use, $name) };
+	$self->{before} = $self->{use}->('it works before', 'before');
+	note($self->{before});
+	like($self->{before}, $like, 'its answers are as they should be');
+	unlike($self->{before}, $error, 'without an error') if defined $error;
+	$self->save;
+	return;
+}
+
+# Test that it works as before, for what has another name.
+sub works ($self, $label, $name)
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($self->{use}->($label, $name), $self->{before}, "$label, and its answers are the same");
+	return;
+}
+
+# Convert the database as it was at save(), and test that it works as before, also after an upgrade:
+# a function, which gets a label.  Columns have keys of the kind.
+sub works_converted ($self, $kind, $keys, $upgrade = undef, $arguments = undef)
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$self->convert_anew($kind, $arguments);
+	$self->works("$kind: it works afterwards", 'after');
+	if (defined $upgrade)
+	{
+		$upgrade->("$kind: an upgrade");
+		$self->convert_to($kind) if $kind eq 'snowflake';
+		$self->works("$kind: it works after the upgrade", 'upgraded');
+	}
+	$self->kinds_are($kind);
+	$self->keys_are($kind, @$keys);
 	return;
 }
 

@@ -1,6 +1,5 @@
 # The conversion of an application's whole database by snowflake_convert_online(), key by
-# key, while clients of the program write, and while what converts is killed at random: its
-# session, or the server.  The same call continues, until all is converted.
+# key, while clients of the program write.  (script/tests/torture --conversion interrupts it.)
 #
 # The clients are processes of a script that uses the program's own code:
 #
@@ -13,51 +12,30 @@
 package Online;
 
 use JSON::PP;
-use List::Util qw(any max shuffle sum0);
+use List::Util qw(max);
 use POSIX ':sys_wait_h';
 use SnowflakeTest;
 use SnowflakeTest::Online;
 
 use constant CLIENTS => 3;
 
-# A call, or a client, that does nothing for so many seconds has stopped for good.
+# A client that does nothing for so many seconds has stopped for good.
 use constant LONGEST => 180;
-
-my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap', 'default');
-
-# How a call ends before it has to, at once: a signal to its session, or to the postmaster,
-# whose end is waited for in another way then.  A phase may be over in some milliseconds.
-my %ends = (
-	'pg_cancel_backend()' => { session => 'INT' },
-	'pg_terminate_backend()' => { session => 'TERM' },
-	'kill -9 of the session' => { session => 'KILL', crash => 1 },
-	'kill -9 of the server' => { server => 'KILL', crash => 1 },
-	'immediate stop' => { server => 'QUIT', crash => 1 },
-	'restart' => { server => 'INT', crash => 1 });
 
 # Options:
 #
 #	app			the application, whose tables are there
 #	script		the command of its clients
-#	lost		a pattern of the errors of a client that lost its connection
 #	written		a pattern of the tables that they change
 #	new_keys	columns that get new keys from them
 #	widen		that of snowflake_convert_schema()
 sub new ($class, %options)
 {
-	my $self = bless {
-		clients => [], away => [], hits => {}, kills => 0, calls => 0, seconds => 0,
-		stop => "$options{app}{dir}/stop", %options
-	}, $class;
-	my $seed = $ENV{SNOWFLAKE_SEED} // int rand 1e6;
+	my $self = bless { clients => [], calls => 0, stop => "$options{app}{dir}/stop", %options }, $class;
 
-	srand $seed;
-	note("seed $seed");
 	$self->{ledgers} = [ map { "$options{app}{dir}/ledger.$_" } 1 .. CLIENTS ];
-	$options{app}{node}->append_conf('postgresql.conf', "restart_after_crash = on\nlog_statement = none\n"
-		# more than lock_wait: who waits for so long is logged
-		. "log_lock_waits = on\ndeadlock_timeout = '200 ms'");
-	$options{app}{node}->restart;
+	# more than lock_wait: who waits for so long is logged
+	restart_with($options{app}{node}, 'log_statement = none', 'log_lock_waits = on', "deadlock_timeout = '200 ms'");
 	return $self;
 }
 
@@ -130,30 +108,17 @@ sub use_by_clients ($self, $label, $count)
 	return;
 }
 
-# What the ledgers say of changes since a time, and until another: how many, which errors, the longest one that
-# did not meet a server that was away.
+# What the ledgers say of changes since a time, and until another: how many, which errors, the longest one.
 sub read_ledgers ($self, $since, $until = undef)
 {
-	my %result = (done => 0, lost => 0, errors => {}, longest => 0);
+	my %result = (done => 0, errors => {}, longest => 0);
 
-	foreach my $line (map { split /\n/, slurp_file($_) } @{ $self->{ledgers} })
+	foreach my $entry (map { decode_json($_) } map { split /\n/, slurp_file($_) } @{ $self->{ledgers} })
 	{
-		my $entry = decode_json($line);
 		next if !exists $entry->{done} || $entry->{at} < $since || (defined $until && $entry->{at} > $until);
-		my ($begin, $end) = ($entry->{at}, $entry->{at} + $entry->{seconds});
-		my $met = any { $_->[0] <= $end && $_->[1] >= $begin } @{ $self->{away} };
-
 		$result{done}++ if $entry->{done};
-		$result{longest} = max($result{longest}, $entry->{seconds}) if $entry->{done} && !$met;
-		next if $entry->{done};
-		if ($met && $entry->{error} =~ $self->{lost})
-		{
-			$result{lost}++;
-		}
-		else
-		{
-			$result{errors}{ $entry->{error} =~ s/\d+/N/gr }++;
-		}
+		$result{longest} = max($result{longest}, $entry->{seconds});
+		$result{errors}{ $entry->{error} =~ s/\d+/N/gr }++ unless $entry->{done};
 	}
 	return \%result;
 }
@@ -198,120 +163,19 @@ sub find_columns ($self)
 	return ((map { [ $_, "until => 'swap', " ] } grep { !$is_key{$_} && !$followed{$_} } sort keys %wide), map { [ $_, '' ] } @keys);
 }
 
-# How many steps of each phase are left, for a call
-sub steps_left ($self, $column, $options)
-{
-	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
-	my %left;
-
-	foreach (split /\n/, $self->{app}->as_owner(sprintf q{
-		SET client_min_messages = error;
-		SELECT phase, count(*) FROM snowflake_convert_plan('%s', '%s'%s) WHERE state <> 'done' GROUP BY 1},
-		$table, $name, $options ? '' : ", kind => 'snowflake'"))
-	{
-		my ($phase, $count) = split /\|/;
-		$left{$phase} = $count unless $options && $phase eq 'default';
-	}
-	return \%left;
-}
-
-sub hits_in { return sum0(values %{ $_[0]{hits}{ $_[1] } // {} }); }
-
-# How a call ends, and after how many steps: in the phase that was hit least, as far as that
-# is known before.
-sub plan_end ($self, $left)
-{
-	my @possible = grep { $left->{$_} } @phases or return;
-	my ($phase) = sort { hits_in($self, $a) <=> hits_in($self, $b) } shuffle(@possible);
-	my @ways = sort { ($self->{ways}{$a} // 0) <=> ($self->{ways}{$b} // 0) } shuffle(keys %ends);
-	my $after = 0;
-
-	foreach (@possible)
-	{
-		last if $_ eq $phase;
-		$after += $left->{$_};
-	}
-	return { way => $ways[ rand(@ways) * rand() ], after => $after + int(rand($left->{$phase})), nap => rand(rand() < 0.7 ? 3_000 : 40_000) };
-}
-
-# End the call.  Notes when the server was away.
-sub end_call ($self, $end, $session)
-{
-	my $node = $self->{app}{node};
-	my $way = $ends{ $end->{way} };
-	my ($server) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	my $offset = -s $node->logfile;
-	my $begin = time;
-
-	usleep($end->{nap});
-	kill($way->{session} // $way->{server}, $way->{session} ? $session : $server) or return 0;
-	return 1 unless $way->{crash};
-	if ($way->{session})
-	{
-		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
-	}
-	else
-	{
-		$way->{server} eq 'KILL' ? kill_postmaster($node) : $node->stop($way->{server} eq 'QUIT' ? 'immediate' : 'fast', fail_ok => 1);
-		$node->start;
-	}
-	wait_until_up($node);
-	# Clients that try to connect meanwhile learn of it a moment later.
-	push @{ $self->{away} }, [ $begin, time + 1 ];
-	return 1;
-}
-
-# One call, which ends by itself or is ended.  Returns whether it was ended.
-sub call ($self, $column, $options, $end = undef)
-{
-	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
-	my $arguments = "'$table', '$name', ${options}batch_time => '5 ms'" . ($options ? '' : ", kind => 'snowflake'");
-	my $call = start_converting($self->{app}{node}, 'app', $arguments, undef, connection => 'user=regress_app');
-	my ($told, $length, $was_ended) = (time, 0, 0);
-	my $session = $end && $self->{app}{node}->safe_psql('postgres', q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
-
-	$self->{calls}++;
-	while ($call->{run}->pumpable)
-	{
-		my $steps = () = $call->{err} =~ /NOTICE:  .*: phase "/g;
-
-		if ($session && $steps >= $end->{after})
-		{
-			$was_ended = $self->end_call($end, $session);
-			undef $session;
-		}
-		($told, $length) = (time, length $call->{err}) if length $call->{err} > $length;
-		die "the call for $column has stopped: $call->{err}" if time > $told + LONGEST;
-		usleep(2_000);
-		$call->{run}->pump_nb;
-	}
-	my $messages = finish_converting($call);
-	my @errors = grep { !/terminating connection|canceling statement due to user request|server closed the connection|the database system is/ }
-	  $messages =~ /^(?:psql: error|ERROR|FATAL|PANIC):\s+(.*)$/mg;
-	is("@errors", '', "$column: a call has no error" . ($was_ended ? " before it is ended by $end->{way}" : ''))
-	  or diag($messages);
-	return $was_ended;
-}
-
-# Convert a column, by calls that are ended at most twice.
+# Convert a column by one call.
 sub convert_column ($self, $column, $options)
 {
-	my $trials = int rand(3.3);
+	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
+	my $kind = $options ? '' : ", kind => 'snowflake'";
+	my $messages = convert_online($self->{app}{node}, 'app', "'$table', '$name', ${options}batch_time => '5 ms'$kind", connection => 'user=regress_app');
 
-	while ($trials-- > 0)
-	{
-		my $end = $self->plan_end($self->steps_left($column, $options)) or last;
-
-		next unless $self->call($column, $options, $end);
-		my $left = $self->steps_left($column, $options);
-		my ($phase) = grep { $left->{$_} } @phases;
-		$self->{kills}++;
-		$self->{ways}{ $end->{way} }++;
-		$self->{hits}{ $phase // 'after the last step' }{ $end->{way} }++;
-		$self->clients_write if rand() < 0.3;
-	}
-	$self->call($column, $options);
-	is(join(' ', %{ $self->steps_left($column, $options) }), '', "$column is converted");
+	$self->{calls}++;
+	unlike($messages, qr/^(?:psql: error|ERROR|FATAL|PANIC):/m, "$column: the call has no error") or diag($messages);
+	is($self->{app}->as_owner(qq{
+			SET client_min_messages = error;
+			SELECT count(*) FROM snowflake_convert_plan('$table', '$name'$kind) WHERE state <> 'done' AND (@{[ $options ? 'false' : 'true' ]} OR phase <> 'default')}),
+		0, "$column is converted");
 	return;
 }
 
@@ -344,7 +208,6 @@ sub convert ($self)
 	}
 	$self->clients_write;
 	$self->finish_writers('while all is converted');
-	$self->{seconds} = time - $begin;
 	$self->report($begin);
 	return;
 }
@@ -354,17 +217,11 @@ sub report ($self, $begin)
 	my $written = $self->read_ledgers($begin);
 	my %errors = %{ $written->{errors} };
 
-	foreach my $phase (@phases)
-	{
-		my $ways = $self->{hits}{$phase} // {};
-		cmp_ok(hits_in($self, $phase), '>', 0, "phase \"$phase\" was interrupted") or next;
-		diag("$phase: ", hits_in($self, $phase), ' (', join(', ', map { "$_ $ways->{$_}" } sort keys %$ways), ')');
-	}
-	is(join("\n", map { "$errors{$_} times $_" } sort keys %errors), '', 'clients had no error but a lost connection');
+	is(join("\n", map { "$errors{$_} times $_" } sort keys %errors), '', 'clients had no error');
 	my @waits = slurp_file($self->{app}{node}->logfile, $self->{log}) =~ / acquired \w+ on relation .* after ([\d.]+) ms$/mg;
-	diag(sprintf '%d calls, %d of them ended, in %.1f min; %d changes by clients, and %d that lost their connection; '
-		  . 'the longest took %.2f s (%.2f s before); %d waited for more than 0.2 s for a lock on a table, at most %.2f s',
-		$self->{calls}, $self->{kills}, $self->{seconds} / 60, $written->{done}, $written->{lost}, $written->{longest},
+	diag(sprintf '%d calls in %.1f min; %d changes by clients; the longest took %.2f s (%.2f s before); '
+		  . '%d waited for more than 0.2 s for a lock on a table, at most %.2f s',
+		$self->{calls}, (time - $begin) / 60, $written->{done}, $written->{longest},
 		$self->read_ledgers(0, $begin)->{longest}, scalar @waits, max(0, @waits) / 1000);
 	return;
 }

@@ -47,24 +47,14 @@ sub upgrade ($label)
 	return;
 }
 
-my $before = use_davical('it works before', 'before');
-note($before);
-like($before, qr/^found: 207 one$/m, 'its answers are those of calendars');
-$app->save;
-
-$app->convert_to('range');
-$app->new_tables('range');
-is(use_davical('range: it works afterwards', 'after'), $before, 'range: its answers are the same');
-upgrade('range: an upgrade');
-is(use_davical('range: it works after the upgrade', 'upgraded'), $before, 'range: its answers are the same afterwards');
-$app->keys_are('range', 'usr.user_no', 'principal.principal_id');
-$app->kinds_are('range');
+$app->works_before(\&use_davical, qr/^found: 207 one$/m);
+$app->works_converted('range', [ 'usr.user_no', 'principal.principal_id' ], \&upgrade);
 
 $app->restore;
 $app->convert_to('snowflake');
 my $after = use_davical('snowflake: it works afterwards', 'after');
 note($after);
-my ($old, $new) = map { my %answers = /^(.*?): (.*)$/mg; \%answers } $before, $after;
+my ($old, $new) = map { my %answers = /^(.*?): (.*)$/mg; \%answers } $app->{before}, $after;
 is(join(', ', grep { $old->{$_} ne $new->{$_} } sort keys %$old), 'color', 'snowflake: a property cannot be set, all else is as before');
 like(slurp_file($app->{node}->logfile), qr/integer out of range.*?set_dav_property/s, 'snowflake: it casts an ID to integer');
 

@@ -92,17 +92,7 @@ sub use_kamailio ($label, $name)
 		UNION ALL SELECT 'accounted: ' || count(*) - $accounted FROM acc}) =~ s/$name//gr;
 }
 
-my $before = use_kamailio('it works before', 'before');
-note($before);
-like($before, qr/^it gets: first, second$/m, 'its answers are those of messages');
-$app->save;
-
-foreach my $kind ('range', 'snowflake')
-{
-	$app->convert_anew($kind);
-	is(use_kamailio("$kind: it works afterwards", 'after'), $before, "$kind: its answers are the same");
-	$app->keys_are($kind, 'subscriber.id', 'location.id', 'acc.id');
-	$app->kinds_are($kind);
-}
+$app->works_before(\&use_kamailio, qr/^it gets: first, second$/m);
+$app->works_converted($_, [ 'subscriber.id', 'location.id', 'acc.id' ]) foreach 'range', 'snowflake';
 
 done_testing();

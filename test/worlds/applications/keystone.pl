@@ -28,20 +28,8 @@ $app->run_ok('its tables are created', @manage, 'db_sync');
 $app->run_ok("it has keys: $_", @manage, $_, '--keystone-user', $owner, '--keystone-group', $owner)
   foreach 'fernet_setup', 'credential_setup';
 $app->run_ok('it has an administrator', @manage, 'bootstrap', '--bootstrap-password', 'secret');
-my $before = $app->run_ok('it works before', @use, 'before');
-like($before, qr/^login of the user: 201$/m, 'its answers are those of users and projects');
-unlike($before, qr/\b500\b/, 'without an error');
-
-$app->save;
-
-foreach my $kind ('range', 'snowflake')
-{
-	$app->convert_anew($kind);
-	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
-	$app->run_ok("$kind: an upgrade finds its tables", @manage, 'db_sync');
-	is($app->run_ok("$kind: it still works", @use, "$kind-again"), $before, "$kind: its answers are still the same");
-	$app->kinds_are($kind);
-	$app->keys_are($kind, 'revocation_event.id');
-}
+$app->works_before(\@use, qr/^login of the user: 201$/m, qr/\b500\b/);
+$app->works_converted($_, ['revocation_event.id'], sub ($label) { $app->run_ok($label, @manage, 'db_sync') })
+  foreach 'range', 'snowflake';
 
 done_testing();

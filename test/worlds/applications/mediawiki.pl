@@ -27,6 +27,7 @@ $app->{env}{MW_CONFIG_FILE} = "$dir/LocalSettings.php";
 # Use it by its pages, and run the jobs that are due.  Returns what does not depend on the IDs.
 sub use_wiki ($label, $name)
 {
+	$name = ucfirst $name;
 	my $service = $app->start_service($port, 'php', '-S', "127.0.0.1:$port", '-t', '/usr/share/mediawiki');
 	my $first = $app->run_ok($label, 'perl', "$FindBin::RealBin/use_mediawiki.pl", $port, $name, 'write');
 	$app->run_ok("$label: jobs", 'php', "$scripts/runJobs.php");
@@ -37,18 +38,8 @@ sub use_wiki ($label, $name)
 
 sub upgrade { return $app->run_ok($_[0], 'php', "$scripts/update.php", '--quick'); }
 
-my $before = use_wiki('it works before', 'Before');
-like($before, qr/^found: NAME page$/m, 'its answers are those of pages');
-note($before);
-$app->save;
-
-$app->convert_to('range');
-$app->new_tables('range');
-is(use_wiki('range: it works afterwards', 'After'), $before, 'range: its answers are the same');
-upgrade('range: an upgrade');
-is(use_wiki('range: it works after the upgrade', 'Upgraded'), $before, 'range: its answers are the same afterwards');
-$app->kinds_are('range');
-$app->keys_are('range', 'page.page_id', 'revision.rev_id', '"user".user_id', 'text.old_id', 'actor.actor_id');
+$app->works_before(\&use_wiki, qr/^found: NAME page$/m);
+$app->works_converted('range', [ 'page.page_id', 'revision.rev_id', '"user".user_id', 'text.old_id', 'actor.actor_id' ], \&upgrade);
 
 # With few rows, not all columns that hold a key are told by their values.
 $app->restore;
