@@ -250,7 +250,7 @@ ask_locally(const Registry *registry, RegistryRequest *request,
  * is connected to.
  */
 static RegistryOutcome
-call_once(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
+make_call(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
 		  StringInfo error)
 {
 	RegistryOutcome outcome;
@@ -295,7 +295,7 @@ call_hosts(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
 		registry->opened = snowflake_steady_clock();
 		registry->is_new = true;
 		MemoryContextSwitchTo(outer);
-		outcome = call_once(registry, request, limit, error);
+		outcome = make_call(registry, request, limit, error);
 		best = Max(best, outcome);
 		MemoryContextSwitchTo(registry->context);
 	}
@@ -335,7 +335,7 @@ snowflake_call_registry(Registry *registry, RegistryRequest *request, StringInfo
 	if (registry->round != NULL)
 		snowflake_continue_round(registry->round, &limit, error);
 	if (registry->local || registry->round != NULL)
-		outcome = call_once(registry, request, &limit, error);
+		outcome = make_call(registry, request, &limit, error);
 	if (!registry->local && outcome < request->enough)
 	{
 		snowflake_close_registry(registry);
