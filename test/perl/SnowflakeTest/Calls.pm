@@ -26,7 +26,7 @@ sub call_registry ($node, $worker, $there, $times = undef)
 		pass_time($node, $pause);
 		kill('HUP', $worker) or die "there is no worker $worker";
 		wait_until('a call of the registry', sub { $there->connections > $before });
-		wait_until('its end', sub { `pgrep -P $worker` eq '' });
+		wait_until('its end', sub { !grep { (readlink // '') =~ /^socket:/ } glob "/proc/$worker/fd/*" });
 	}
 	return;
 }
