@@ -66,7 +66,7 @@ typedef struct Ranges
 	Latch	   *worker_latch;	/* or NULL */
 	TimestampTz failed_since;	/* 0: the last call did not fail */
 	char		failure[SNOWFLAKE_RANGE_TEXT_SIZE];
-	bool		has_forgotten;	/* what was granted for a slot that was given up */
+	bool		has_forgotten;	/* a slot was given up that had numbers */
 	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
 	int			free;			/* the first free slot, or -1 */
 	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash,
