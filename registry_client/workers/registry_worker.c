@@ -284,7 +284,6 @@ call_hosts(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
 		   StringInfo error)
 {
 	RegistryOutcome best = REGISTRY_FAILED;
-	RegistryOutcome outcome;
 	MemoryContext outer = MemoryContextSwitchTo(registry->context);
 
 	registry->round = snowflake_begin_round(snowflake_registry, &registry->start,
@@ -292,6 +291,8 @@ call_hosts(Registry *registry, RegistryRequest *request, const WaitLimit *limit,
 	while (registry->round != NULL && best < request->enough &&
 		   snowflake_connect_next(registry->round))
 	{
+		RegistryOutcome outcome;
+
 		registry->opened = snowflake_steady_clock();
 		registry->is_new = true;
 		MemoryContextSwitchTo(outer);

@@ -306,7 +306,7 @@ has_snowflake_ids(Oid relid, AttrNumber attnum)
  * Name the columns that are too narrow for the keys that they reference.
  */
 static void
-warn_of_reference(const ForeignKeyCacheInfo *key)
+warn_of_reference(const ForeignKeyCacheInfo * key)
 {
 	for (int i = 0; i < key->nkeys; i++)
 	{
@@ -331,10 +331,10 @@ static void
 end_alter(const SnowflakeDefinition *definition)
 {
 	ListCell   *cell;
-	ListCell   *before;
 
 	foreach(cell, foreign_keys(definition->relid))
 	{
+		ListCell   *before;
 		bool		is_new = true;
 
 		foreach(before, definition->foreign_keys)
