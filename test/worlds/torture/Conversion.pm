@@ -922,7 +922,7 @@ sub wait_or_begin_again
 sub round
 {
 	begin_primary() if !defined $node || $conversions >= CONVERSIONS;
-	begin_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
+	begin_standby(scalar($plan->{end} =~ /a synchronous/)) if $plan->{end} =~ /^promotion/;
 	my ($left, $next) = $conversion->{online} ? look_at_plan() : ();
 	my $last = greatest_key();
 
