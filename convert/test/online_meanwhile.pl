@@ -49,7 +49,7 @@ my $uses = q{
 	SELECT string_agg(DISTINCT p.prosrc, ' ') FROM pg_depend d JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
 	WHERE d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass) AND p.pronamespace = 'shop'::regnamespace};
 is(sql($node, $uses), 'SELECT true', 'the policy and the view use one function');
-($session, $calling) = between('SELECT FROM t');
+my ($session, $calling) = between('SELECT FROM t');
 my ($renaming) = start_queries($node, 'ALTER FUNCTION shop.f(bigint) RENAME TO before; ALTER FUNCTION shop.g(bigint) RENAME TO f');
 # It need not wait if the call has just given up its locks, to try again.
 wait_until_true($node, q{
