@@ -355,10 +355,12 @@ take_result(RegistryAnswer *answer, const PGresult *result, int max_rows)
 static bool
 wait_for_result(RegistryRound *round, const WaitLimit *limit)
 {
-	bool		is_sent;
-
-	while (!(is_sent = PQflush(round->conn) <= 0) || PQisBusy(round->conn))
+	for (;;)
 	{
+		bool		is_sent = PQflush(round->conn) <= 0;
+
+		if (is_sent && !PQisBusy(round->conn))
+			return true;
 		if (!wait_for_socket(round, limit,
 							 is_sent ? WL_SOCKET_READABLE :
 							 WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE))
@@ -366,7 +368,6 @@ wait_for_result(RegistryRound *round, const WaitLimit *limit)
 		if (!PQconsumeInput(round->conn))
 			return fail_connection(round);
 	}
-	return true;
 }
 
 /*
