@@ -72,11 +72,15 @@ sub restore
 
 is(insert_rows(250, 'a', 'b', 'away', 'a'), 0, 'numbers are given out once');
 my $original = $registry;
+sql($registry, q{CREATE TABLE before AS SELECT client, receipts FROM snowflake_registry.range_clients WHERE server_name <> 'away'});
 $registry->backup('morning');
 $servers{away}->stop;
 
-# b gives the last number, and is started again: then it knows only its keys.
+# b gives the last number, and is started again: then it knows only its keys.  Both have a
+# receipt that the backup does not know.
 is(insert_rows(300, 'a', 'b', 'a', 'b'), 0, 'numbers that the backup does not have');
+wait_until_true($registry, 'SELECT bool_and(c.receipts > b.receipts) FROM before b JOIN snowflake_registry.range_clients c USING (client)',
+	'a server has not called');
 $servers{b}->restart;
 my $greatest = max(keys %seen);
 
