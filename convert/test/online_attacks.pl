@@ -137,6 +137,7 @@ create($node, q{
 		CONSTRAINT c CHECK (id > 0 AND n IN ('a', 'b')), CONSTRAINT d CHECK (v > 0 AND id + 0 > v - id) NOT VALID);
 	CREATE INDEX p ON t (id, (v + id), lower(n) text_pattern_ops DESC) INCLUDE (v) WITH (fillfactor = 70) WHERE n IN ('a', 'b') AND id % 2 = 0;
 	CREATE INDEX b ON t USING brin (v int4_minmax_multi_ops (values_per_range = 16), id);
+	CREATE INDEX k ON t ((id::bigint)); ALTER INDEX k ALTER 1 SET STATISTICS 10;
 	CREATE STATISTICS s ON v, n, (id % 10), (id + v) FROM t; CREATE STATISTICS e (ndistinct) ON id, v FROM t;
 	INSERT INTO t (n, v) SELECT 'a', 1 FROM generate_series(1, 100)});
 run_in($node, 'postgres', $until, $shop, 'REINDEX INDEX CONCURRENTLY p', 'CLUSTER t USING t_pkey', 'ALTER STATISTICS s SET STATISTICS 10',

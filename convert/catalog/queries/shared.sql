@@ -77,6 +77,13 @@ obj_description({oid}, '{catalog}') IS NOT NULL
 -- snippet: set_statistics(schema, name, target)
 format('ALTER STATISTICS %I.%I SET STATISTICS %s', {schema}, {name}, {target})
 
+-- Does a column of an index only cast a column of its table that becomes bigint?  It is that column
+-- itself afterwards, for which an index has no statistics target.
+-- snippet: only_casts(index, table, attnum)
+EXISTS (SELECT FROM target t WHERE t.relid = {table} AND t.change = 'widen'
+        AND translate(pg_get_indexdef({index}, {attnum}, true), '()', '')
+          = translate(format('%I::bigint', t.attname), '()', ''))
+
 -- What prevents a conversion: each query of the list returns lines that say what, and the
 -- table or column that each is about.  One without a foreign key need not be widened.
 -- snippet: obstacles(entries)

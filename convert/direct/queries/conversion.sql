@@ -371,7 +371,7 @@ SELECT 5, false, i.nspname || i.relname,
   format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum,
     a.attstattarget)
 FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
-WHERE i.parent IS NULL AND a.attstattarget >= 0
+WHERE i.parent IS NULL AND a.attstattarget >= 0 AND NOT {only_casts(i.oid, i.indrelid, a.attnum)}
 SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
   i.nspname, i.relname, e.extname)
 FROM rebuilt_index i

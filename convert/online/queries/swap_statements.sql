@@ -150,6 +150,7 @@ SELECT 42, 0, indexrelid, a.attnum,
   idx.nspname, idx.relname, a.attnum, a.attstattarget)
 FROM idx JOIN this ON this.relid = idx.indrelid
   JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0
+WHERE NOT {only_casts(idx.indexrelid, idx.indrelid, a.attnum)}
 -- an index has the names of its columns, too
 SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname,
   idx.relname,
