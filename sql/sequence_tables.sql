@@ -138,6 +138,12 @@ ALTER TABLE defaults ADD d small_int DEFAULT coalesce(nextval('d5'), 1), ADD e i
 ALTER TABLE defaults ALTER e SET DEFAULT nextval('nt.d6');
 INSERT INTO defaults DEFAULT VALUES RETURNING is_id(a), b, c, d, e;
 SELECT relname FROM labels WHERE relname LIKE 'd_';
+-- ... also as TypeORM writes it
+CREATE TABLE typeorm (id integer, n bigint);
+CREATE SEQUENCE IF NOT EXISTS typeorm_id_seq OWNED BY typeorm.id;
+CREATE SEQUENCE IF NOT EXISTS typeorm_n_seq OWNED BY typeorm.n;
+ALTER TABLE typeorm ALTER id SET DEFAULT nextval('typeorm_id_seq'), ALTER n SET DEFAULT nextval('typeorm_n_seq');
+INSERT INTO typeorm DEFAULT VALUES RETURNING id, is_id(n);
 -- a bigint column has it, it was local, belongs to somebody else, or is not there
 CREATE TABLE shares (id int DEFAULT nextval('d1'), n int DEFAULT nextval('si'));
 CREATE TABLE missing (id int DEFAULT nextval('no_such_sequence'::text));

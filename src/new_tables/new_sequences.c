@@ -11,8 +11,8 @@
  * by the view until its owner chooses a kind.
  *
  * A sequence with numbers for a column that is not bigint is what one of the type of
- * that column is.  That is known when the column gets its default, so the sequence
- * becomes another one then, if nobody can have seen numbers of it.
+ * that column is.  That is known by OWNED BY, or when the column gets its default, so
+ * the sequence becomes another one then, if nobody can have seen numbers of it.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -93,23 +94,6 @@ set_kind(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
- * Give a sequence that this statement has created its kind.
- */
-void
-snowflake_give_default_kind(Oid relid)
-{
-	bool		is_bigint = snowflake_get_definition(relid).seqmax == PG_INT64_MAX;
-	SnowflakeSequenceKind kind = kind_for(is_bigint ? INT8OID : INT4OID);
-
-	if (kind == SNOWFLAKE_KIND_LOCAL)
-		warn_local(relid, "Snowflake IDs are bigint, and the sequence is not.");
-	else if (snowflake_has_plain_definition(relid, kind))
-		set_kind(relid, kind);
-	else
-		warn_local(relid, "It has a negative or a large INCREMENT, CYCLE, or a MAXVALUE below that of its type.");
-}
-
-/*
  * ALTER SEQUENCE ... AS ... MAXVALUE, if numbers of a local sequence that is unused do not
  * fit in a type.  Event triggers do not see it.
  */
@@ -132,6 +116,28 @@ narrow(Oid relid, Oid type)
 									makeDefElem("maxvalue", (Node *) new_maximum, -1));
 	(void) AlterSequence(NULL, statement);
 	CommandCounterIncrement();
+}
+
+/*
+ * Give a sequence that this statement has created its kind.  With OWNED BY it is for a
+ * column that is there.
+ */
+void
+snowflake_give_default_kind(Oid relid)
+{
+	SnowflakeSequenceKind kind;
+	Oid			table;
+	int32		column;
+
+	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column))
+		narrow(relid, get_atttype(table, (AttrNumber) column));
+	kind = kind_for(snowflake_get_definition(relid).seqmax == PG_INT64_MAX ? INT8OID : INT4OID);
+	if (kind == SNOWFLAKE_KIND_LOCAL)
+		warn_local(relid, "Snowflake IDs are bigint, and the sequence is not.");
+	else if (snowflake_has_plain_definition(relid, kind))
+		set_kind(relid, kind);
+	else
+		warn_local(relid, "It has a negative or a large INCREMENT, CYCLE, or a MAXVALUE below that of its type.");
 }
 
 /*
