@@ -30,6 +30,8 @@ my %cases = (
 		qr/^unexpected answer of one row with 3 columns: x, a, 1$/ ],
 	'no rows at all' => [ sub { $_[0]{stage} eq 'start' ? good_start() : message('C', "SET\0") . ready() },
 		qr/^unexpected answer$/ ],
+	'a row after the end of the rows' =>
+	  [ sub { $_[0]{stage} eq 'start' ? good_start() : row_description(3) . row_description(1) . row(7) . ready() }, qr/^unexpected answer$/ ],
 	'no grant' => [ answer_call(sub { rows(3) }), qr/^unexpected answer of no row with 3 columns$/ ],
 	'a row of no columns' => [ answer_call(sub { rows(0, []) }), qr/^unexpected answer of one row with 0 columns$/ ],
 	'a column too few' => [ answer_call(sub { rows(2, [ 7, 8 ]) }), qr/^unexpected answer of one row with 2 columns: 7, 8$/ ],

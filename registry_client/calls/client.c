@@ -320,7 +320,9 @@ take_result(RegistryAnswer *answer, const PGresult *result, int max_rows)
 	const char *message =
 		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	if (status == PGRES_SINGLE_TUPLE && list_length(answer->rows) < max_rows)
+	/* After the end of a set, rows can have another number of columns. */
+	if (status == PGRES_SINGLE_TUPLE && answer->ncolumns < 0 &&
+		list_length(answer->rows) < max_rows)
 	{
 		char	  **values = palloc_array(char *, PQnfields(result));
 
