@@ -116,7 +116,7 @@ snowflake_registry.add_database()';
 
 CREATE TABLE snowflake_registry.range_sequences (
     database_group text,  -- group of databases that share the sequence
-    name text CHECK (length(name) <= 300),  -- schema and name of the sequence
+    name text CHECK (octet_length(name) < 264),  -- schema and name of the sequence
     last bigint NOT NULL CHECK (last > 0),  -- MAXVALUE of the sequence
     next bigint NOT NULL,  -- number below which all may have been granted
     -- number up to which all are in use without having been granted, or may be
@@ -188,9 +188,10 @@ CREATE TABLE snowflake_registry.held_ranges (
     -- whether snowflake_registry.get_floors() has the floor of the sequence
     floor_pending boolean NOT NULL DEFAULT false,
     last bigint NOT NULL,  -- MAXVALUE of the sequence on this server
-    least_count bigint NOT NULL,  -- fewest numbers that the server can use
+    -- fewest numbers that the server can use
+    least_count bigint NOT NULL CHECK (least_count BETWEEN 1 AND 1999999),
     -- how many numbers the server wanted last, or half of what it wanted at its start
-    wish bigint NOT NULL,
+    wish bigint NOT NULL CHECK (wish BETWEEN 0 AND 2147483648),
     granted_at timestamptz NOT NULL,  -- time of the latest range
     -- time when the server began to use a range last, as it asked for the next one
     used_at timestamptz NOT NULL,
@@ -217,7 +218,7 @@ hold ranges read it every 2 seconds, and call that then, and every 20 seconds';
 CREATE TABLE snowflake_registry.range_evidence (
     directory uuid,
     database text,
-    name text CHECK (length(name) <= 300),
+    name text CHECK (octet_length(name) < 264),
     database_group text NOT NULL,
     server_name text NOT NULL,
     last bigint NOT NULL CHECK (last > 0),

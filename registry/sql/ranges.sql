@@ -263,8 +263,10 @@ SELECT snowflake_registry.remove_database('grouped'), snowflake_registry.add_dat
 -- A failed call has no effect.
 \set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, '
 :call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{-1}', '{NULL}');
-:call 0, 'h', '{shop}', ARRAY[repeat('x', 301)], '{9}', '{1}', '{1}', '{0}', '{NULL}');
+:call 0, 'h', '{shop}', ARRAY[repeat('x', 264)], '{9}', '{1}', '{1}', '{0}', '{NULL}');
 :call 0, 'h', '{shop}', '{t}', '{9}', '{1}', '{NULL}', '{0}', '{NULL}');
+:call 0, 'h', '{shop}', '{t}', '{9223372036854775807}', '{1}', '{2000000}', '{0}', '{NULL}');
+:call 0, 'h', '{shop}', '{t}', '{9223372036854775807}', '{9223372036854775806}', '{1}', '{0}', '{NULL}');
 SELECT * FROM regress_call('h', 1, '{2}', 2, '{t}');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 :call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
