@@ -612,7 +612,8 @@ read_floors(RegistryRequest *base, StringInfo error)
 {
 	RangeTask  *task = (RangeTask *) base;
 
-	return read_rows(task, list_length(task->base.call.answer.rows), FLOOR_COLUMNS, read_floor, error);
+	return read_rows(task, list_length(base->call.answer.rows), FLOOR_COLUMNS, read_floor,
+					 error);
 }
 
 /*
