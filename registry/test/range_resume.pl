@@ -6,7 +6,7 @@ use SnowflakeTest;
 my $registry = new_registry('registry', '1, 100, new => true', 'wal_level = replica', 'max_wal_senders = 2', 'wal_keep_size = 128MB');
 sql($registry, "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '1 s')");
 my $a = new_server('a', registry_conf($registry), "snowflake.server_name = 'a'");
-my $b = new_server('b', registry_conf($registry), "snowflake.server_name = 'b'", 'snowflake.max_range_sequences = 1');
+my $b = new_server('b', registry_conf($registry), "snowflake.server_name = 'b'");
 my $insert = 'INSERT INTO t SELECT FROM generate_series(1, 10000) RETURNING id';
 my $alone = "SELECT 'alone ' || nextval('alone') FROM generate_series(1, 10000)";
 my %seen;
@@ -95,6 +95,7 @@ is(resume('0, 2'), '', 'with reports of all servers, the registry goes on');
 is(take($b, $alone), 0, 'b gets numbers of a sequence without a column');
 
 # Nor what it was granted for rows that nobody sees yet, after another sequence took the room.
+restart_with($b, 'snowflake.max_range_sequences = 1');
 take($b, 'INSERT INTO t DEFAULT VALUES RETURNING id');
 my $session = $b->background_psql('postgres');
 $session->query_safe('BEGIN');

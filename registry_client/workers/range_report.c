@@ -278,14 +278,14 @@ visit_databases(void)
  * If slots were given up, memory does not know all that was granted in this life of the
  * server.  Sessions can have numbers of these sequences that no table has.
  */
-static void
+static bool
 doubt_reports(void)
 {
 	HASH_SEQ_STATUS status;
 	RangeReport *entry;
 
 	if (!snowflake_have_slots_forgotten())
-		return;
+		return false;
 	hash_seq_init(&status, found);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
@@ -297,6 +297,7 @@ doubt_reports(void)
 			 errmsg("could not find out which numbers sessions of this server have"),
 			 errdetail("More range sequences were used than \"snowflake.max_range_sequences\", so the numbers of some were given up."),
 			 errhint("A registry that grants ranges waits until this server is restarted.")));
+	return true;
 }
 
 /*
@@ -310,8 +311,8 @@ list_reports(void)
 	RangeReport *entry;
 	RangeReport granted;
 	bool		exists;
+	bool		is_doubted = doubt_reports();
 
-	doubt_reports();
 	for (int i = 0; snowflake_get_granted_here(i, &granted); i++)
 	{
 		entry = hash_search(found, &granted, granted.is_exact ? HASH_ENTER : HASH_FIND, &exists);
@@ -323,6 +324,8 @@ list_reports(void)
 		granted.is_exact |= exists && entry->is_exact;
 		*entry = granted;
 	}
+	/* One was given up just now. */
+	is_complete &= snowflake_have_slots_forgotten() == is_doubted;
 	reports = MemoryContextAllocHuge(context, (hash_get_num_entries(found) + 1) *
 									 sizeof(RangeReport));
 	hash_seq_init(&status, found);

@@ -116,22 +116,23 @@ fill_name(Oid relid, RangeReport *report)
 }
 
 /*
- * Has a transaction that is open, or prepared, used a sequence?  Nobody sees its rows.  If
- * the numbers were granted in this life, memory knows it, unless the slot was given up.
- * Those that were prepared before can have others.
+ * Has a transaction used a sequence that was prepared before the start of the server?  Nobody
+ * sees its rows.  What was granted to others, memory knows, or that it has forgotten it.
  */
 static bool
-is_in_use(Oid relid, bool *before_start)
+is_prepared(Oid relid)
 {
 	VirtualTransactionId *holders;
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	holders = GetLockConflicts(&tag, ShareLock, NULL);
-	*before_start = false;
 	for (int i = 0; VirtualTransactionIdIsValid(holders[i]); i++)
-		*before_start |= VirtualTransactionIdIsRecoveredPreparedXact(holders[i]);
-	return VirtualTransactionIdIsValid(*holders);
+	{
+		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]))
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -154,8 +155,6 @@ static bool
 fill_report(Oid relid, RangeReport *report)
 {
 	int64		key;
-	bool		in_use;
-	bool		before_start;
 	bool		has_keys;
 
 	if (!fill_name(relid, report))
@@ -165,12 +164,11 @@ fill_report(Oid relid, RangeReport *report)
 		return false;
 
 	/* Before its keys are read: it may commit meanwhile. */
-	in_use = is_in_use(relid, &before_start);
-	if (before_start)
+	if (is_prepared(relid))
 		note_unread(report, "A prepared transaction has used it.");
 	key = snowflake_greatest_key(relid, &has_keys);
 	report->granted = Max(report->granted, key);
-	report->is_exact = has_keys && !in_use;
+	report->is_exact = has_keys && !report->is_unread;
 	return true;
 }
 
