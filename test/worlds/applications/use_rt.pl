@@ -26,7 +26,7 @@ sub create ($class, %values)
 	return $object;
 }
 
-sub ok ($label, $ok, $message = undef)
+sub ok ($label, $ok, $message = undef, @)
 {
 	print "$label: ", $ok ? 'yes' : 'no ' . ($message // ''), "\n";
 	return;
