@@ -289,7 +289,8 @@ sub round
 	my $registry_fault = $round->{registry_fault};
 	my @later;
 
-	$registry_fault = 'restart' unless $its->{possible}->($registry_fault);
+	# Servers may need one that grants.
+	$registry_fault = 'crash' unless $its->{possible}->($registry_fault);
 	happens("registry: $registry_fault");
 	my $ends = ($its->{registry_faults}{$registry_fault} // $registry_faults{$registry_fault})->();
 	foreach my $of_server (@{ $round->{server_faults} })
