@@ -446,9 +446,7 @@ snowflake_expect_range(const char *database, const char *name, int64 last, int64
 	slot = snowflake_look_up_slot(database, name);
 	if (slot == NULL && snowflake_has_free_slot())
 	{
-		slot = snowflake_new_slot(database, name, InvalidOid);
-		slot->last = last;
-		slot->step = (least + 1) / 2;
+		slot = snowflake_new_slot(database, name, InvalidOid, last, (least + 1) / 2);
 		slot->used_before = wish;
 		slot->window_since = now;
 
@@ -479,14 +477,15 @@ snowflake_get_granted_here(int number, RangeReport *granted)
 		return false;
 	slot = snowflake_range_slot(number);
 	snowflake_lock_ranges();
-	if (slot->in_use)
-	{
-		strlcpy(granted->database, slot->database, sizeof(granted->database));
-		strlcpy(granted->name, slot->name, sizeof(granted->name));
-		granted->last = slot->last;
-		granted->granted = snowflake_greatest_known(slot);
-		granted->is_exact = slot->granted > 0;
-	}
+	strlcpy(granted->database, slot->database, sizeof(granted->database));
+	strlcpy(granted->name, slot->name, sizeof(granted->name));
+	granted->last = slot->last;
+	granted->granted = slot->granted;
+
+	/* Up to the floor that it took or said, the registry grants none. */
+	if (slot->heard < slot->last)
+		granted->granted = Max(slot->granted, slot->heard);
+	granted->is_exact = slot->granted > 0;
 	snowflake_unlock_ranges();
 	return true;
 }
@@ -502,12 +501,9 @@ snowflake_drop_all_ranges(void)
 		RangeSlot  *slot = snowflake_range_slot(i);
 
 		snowflake_lock_ranges();
-		if (slot->in_use)
-		{
-			snowflake_drop_ranges(slot);
-			slot->told = -1;
-			slot->waits_for[0] = '\0';
-		}
+		snowflake_drop_ranges(slot);
+		slot->told = -1;
+		slot->waits_for[0] = '\0';
 		snowflake_unlock_ranges();
 		ConditionVariableBroadcast(&slot->changed);
 	}

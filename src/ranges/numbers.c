@@ -125,23 +125,6 @@ snowflake_is_slot_attached(const char *name, Oid relid)
 	return attached;
 }
 
-static RangeSlot *
-find_slot(const RangeHandle *handle, const char *database, const char *name, Oid owner)
-{
-	RangeSlot  *slot = snowflake_look_up_slot(database, name);
-
-	if (slot == NULL)
-	{
-		slot = snowflake_new_slot(database, name, owner);
-		if (slot == NULL)
-			return NULL;
-		slot->last = handle->last;
-		slot->step = handle->step;
-	}
-	slot->owner = owner;
-	return slot;
-}
-
 /*
  * Ranges from before do not continue above what was copied, nor, if the database has
  * replaced another one, does what is granted right now.
@@ -173,10 +156,13 @@ snowflake_attach_range(RangeHandle *handle, const char *name, const char *source
 	snowflake_check_ranges_enabled();
 	name = registry_name(name);
 	snowflake_lock_ranges();
-	slot = find_slot(handle, database, name, owner);
+	slot = snowflake_look_up_slot(database, name);
+	if (slot == NULL)
+		slot = snowflake_new_slot(database, name, owner, handle->last, handle->step);
 	if (slot != NULL)
 	{
 		handle->slot = slot;
+		slot->owner = owner;
 		if (source[0] != '\0')
 			drop_before_copy(slot, handle->relid);
 		handle->version = slot->version;
@@ -239,7 +225,10 @@ begin_wait(RangeWait *wait, const RangeHandle *handle)
 {
 	wait->since = snowflake_steady_clock();
 	wait->until = wait->since + INT64CONST(1000) * snowflake_grant_timeout;
-	snowflake_expect_answer(handle, wait->until);
+	snowflake_lock_ranges();
+	handle->slot->waited_until = Max(handle->slot->waited_until, wait->until);
+	snowflake_unlock_ranges();
+	ConditionVariablePrepareToSleep(&handle->slot->changed);
 }
 
 /*
@@ -347,7 +336,6 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 	RangeAdvance advance;
 
 	begin_wait(&wait, handle);
-	ConditionVariablePrepareToSleep(&handle->slot->changed);
 	while ((advance = snowflake_advance(handle)) != RANGE_OTHER)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -393,7 +381,9 @@ fail_floor(const RangeHandle *handle, int64 floor)
 	char		servers[SNOWFLAKE_RANGE_TEXT_SIZE];
 
 	ConditionVariableCancelSleep();
-	snowflake_get_waits_for(handle, servers);
+	snowflake_lock_ranges();
+	strlcpy(servers, handle->slot->waits_for, sizeof(servers));
+	snowflake_unlock_ranges();
 	if (servers[0] == '\0')
 		fail_no_range(handle);
 	ereport(ERROR,
@@ -432,7 +422,6 @@ snowflake_settle_floor(const RangeHandle *handle, int64 floor, bool wait_for_oth
 	FloorState	state;
 
 	begin_wait(&wait, handle);
-	ConditionVariablePrepareToSleep(&handle->slot->changed);
 	while ((state = snowflake_ask_floor(handle, floor)) == FLOOR_ASKED ||
 		   (state == FLOOR_TAKEN && wait_for_others))
 	{
@@ -475,17 +464,6 @@ snowflake_check_asked(Oid relid)
 }
 
 /*
- * When this statement began, by the steady clock.  The other clock may have been set.
- */
-static int64
-statement_start(void)
-{
-	int64		lasted = GetCurrentTimestamp() - GetCurrentStatementStartTimestamp();
-
-	return snowflake_steady_clock() - Max(lasted, 0);
-}
-
-/*
  * Find the greatest number of a sequence that the registry granted to any server.  It is 0
  * if the registry does not know the name.  Returns false if what is known of the ranges is
  * of another sequence.  What was asked for many sequences at the beginning of the
@@ -496,12 +474,14 @@ snowflake_find_granted(const RangeHandle *handle, int64 *granted)
 {
 	RangeWait	wait;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	int64		since = statement_start();
+	int64		lasted = GetCurrentTimestamp() - GetCurrentStatementStartTimestamp();
+	int64		since;
 	int64		next = 0;
 	FloorState	state;
 
+	/* By the steady clock: the other one may have been set. */
+	since = snowflake_steady_clock() - Max(lasted, 0);
 	begin_wait(&wait, handle);
-	ConditionVariablePrepareToSleep(&handle->slot->changed);
 	while ((state = snowflake_ask_next(handle, since, &next)) == FLOOR_ASKED)
 	{
 		CHECK_FOR_INTERRUPTS();

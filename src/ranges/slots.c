@@ -68,7 +68,7 @@ typedef struct Ranges
 	char		failure[SNOWFLAKE_RANGE_TEXT_SIZE];
 	bool		has_forgotten;	/* a slot was given up that had numbers */
 	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
-	int			free;			/* the first free slot, or -1 */
+	int			nused;			/* slots that have a name: the first ones */
 	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash,
 												 * or -1 */
 } Ranges;
@@ -149,7 +149,6 @@ snowflake_attach_slots(void)
 	{
 		RangeSlot  *slot = snowflake_range_slot(i);
 
-		slot->next = i + 1 < snowflake_max_range_sequences ? i + 1 : -1;
 		pg_atomic_init_u64(&slot->word, 0);
 		pg_atomic_init_u64(&slot->segments[0].generation, NO_GENERATION);
 		pg_atomic_init_u64(&slot->segments[1].generation, NO_GENERATION);
@@ -399,32 +398,7 @@ snowflake_queued_slot(RangeQueue queue)
 }
 
 /*
- * Belong to nothing.  The version makes claims fail that come late.
- */
-static void
-clear_slot(RangeSlot *slot)
-{
-	snowflake_drop_ranges(slot);
-	snowflake_queue_slot(slot, RANGE_NOT_QUEUED);
-	slot->version++;
-	slot->in_use = false;
-	slot->source[0] = '\0';
-	slot->owner = slot->copied_in = slot->attached_in = slot->attached = InvalidOid;
-	slot->last = slot->step = slot->step_until = 0;
-	slot->granted = slot->next_number = slot->next_asked = slot->next_heard = 0;
-	slot->heard = slot->asked = slot->told = slot->settled = -1;
-	slot->wanted = false;
-	slot->ask_at = slot->retry_at = slot->waited_until = 0;
-	slot->current_since = slot->window_since = slot->window_us = 0;
-	slot->used_now = slot->used_before = 0;
-	slot->first_granted = slot->first_granted_at = 0;
-	slot->problem[0] = slot->waits_for[0] = '\0';
-	slot->problem_kind = PROBLEM_NONE;
-	slot->problem_at = 0;
-}
-
-/*
- * Free a slot, and wake who waits for it.
+ * Take a slot from its name, and wake who waits for it.
  */
 static void
 free_slot(RangeSlot *slot)
@@ -434,9 +408,7 @@ free_slot(RangeSlot *slot)
 	while (*link != snowflake_slot_number(slot))
 		link = &snowflake_range_slot(*link)->next;
 	*link = slot->next;
-	clear_slot(slot);
-	slot->next = ranges->free;
-	ranges->free = snowflake_slot_number(slot);
+	ranges->has_forgotten |= slot->granted > 0;
 	ConditionVariableBroadcast(&slot->changed);
 }
 
@@ -522,33 +494,35 @@ slot_to_give_up(Oid owner)
 bool
 snowflake_has_free_slot(void)
 {
-	return ranges->free >= 0;
+	return ranges->nused < snowflake_max_range_sequences;
 }
 
 /*
  * Have a slot for a name that has none.  Returns NULL if none is free, nor to be
- * given up for this owner.
+ * given up for this owner.  The version makes claims fail that come late.
  */
 RangeSlot *
-snowflake_new_slot(const char *database, const char *name, Oid owner)
+snowflake_new_slot(const char *database, const char *name, Oid owner, int64 last, int64 step)
 {
 	int		   *bucket = bucket_of(database, name);
 	RangeSlot  *slot;
 
-	if (ranges->free < 0)
-	{
-		slot = slot_to_give_up(owner);
-		if (slot == NULL)
-			return NULL;
-		ranges->has_forgotten |= slot->granted > 0;
+	if (snowflake_has_free_slot())
+		slot = snowflake_range_slot(ranges->nused++);
+	else if ((slot = slot_to_give_up(owner)) != NULL)
 		free_slot(slot);
-	}
-	slot = snowflake_range_slot(ranges->free);
-	ranges->free = slot->next;
-	clear_slot(slot);
-	slot->in_use = true;
+	else
+		return NULL;
+	snowflake_drop_ranges(slot);
+	snowflake_queue_slot(slot, RANGE_NOT_QUEUED);
+	slot->version++;
+	memset((char *) slot + offsetof(RangeSlot, next), 0,
+		   offsetof(RangeSlot, changed) - offsetof(RangeSlot, next));
+	slot->heard = slot->asked = slot->told = slot->settled = -1;
 	slot->used_at = snowflake_steady_clock();
 	slot->owner = owner;
+	slot->last = last;
+	slot->step = step;
 	strlcpy(slot->database, database, sizeof(slot->database));
 	strlcpy(slot->name, name, sizeof(slot->name));
 	slot->next = *bucket;
@@ -599,28 +573,6 @@ snowflake_get_problem(const RangeHandle *handle, int64 since, char *problem)
 }
 
 /*
- * Get the names of the servers that a floor waits for.
- */
-void
-snowflake_get_waits_for(const RangeHandle *handle, char *servers)
-{
-	snowflake_lock_ranges();
-	strlcpy(servers, handle->slot->waits_for, SNOWFLAKE_RANGE_TEXT_SIZE);
-	snowflake_unlock_ranges();
-}
-
-/*
- * A session waits for an answer until a time, by the steady clock.
- */
-void
-snowflake_expect_answer(const RangeHandle *handle, int64 until)
-{
-	snowflake_lock_ranges();
-	handle->slot->waited_until = Max(handle->slot->waited_until, until);
-	snowflake_unlock_ranges();
-}
-
-/*
  * Note why the last call failed; NULL if it did not.  The lock is held.
  */
 void
@@ -652,9 +604,7 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 	RangeSegment *reserve = snowflake_reserved_range(slot);
 
 	statistics->granted = slot->granted;
-	statistics->held = snowflake_numbers_left(slot);
-	if (reserve != NULL)
-		statistics->held += reserve->count;
+	statistics->held = snowflake_numbers_left(slot) + (reserve != NULL ? reserve->count : 0);
 	statistics->first_granted = slot->first_granted;
 	statistics->first_granted_at = slot->first_granted_at;
 	strlcpy(statistics->problem,
@@ -716,40 +666,14 @@ snowflake_get_range_statistics(const char *name, RangeStatistics *statistics)
 }
 
 /*
- * The greatest number of a name of this database that was granted since the start of
- * the server, or 0.
- */
-int64
-snowflake_granted_here(const char *name)
-{
-	RangeStatistics statistics;
-
-	return snowflake_get_range_statistics(name, &statistics) ? statistics.granted : 0;
-}
-
-/*
- * What the registry cannot have forgotten: the greatest number that was granted, and
- * the floor that it took or said, below which it grants none.
- */
-int64
-snowflake_greatest_known(const RangeSlot *slot)
-{
-	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
-}
-
-/*
  * Was a slot given up whose numbers were granted in this life of the server?  Sessions can
- * have numbers of it that are in no table.
+ * have numbers of it that are in no table.  Who saw under the lock that a slot has another
+ * name sees this, too.
  */
 bool
 snowflake_have_slots_forgotten(void)
 {
-	bool		result;
-
-	snowflake_lock_ranges();
-	result = ranges->has_forgotten;
-	snowflake_unlock_ranges();
-	return result;
+	return ranges->has_forgotten;
 }
 
 /*

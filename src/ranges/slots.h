@@ -85,8 +85,7 @@ typedef struct RangeSlot
 
 	/* All else is protected by the lock. */
 	uint32		version;		/* changes with what the slot belongs to */
-	bool		in_use;
-	int			next;			/* slot with the same hash, or free; or -1 */
+	int			next;			/* slot with the same hash, or -1 */
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	char		source[NAMEDATALEN];	/* database that was copied, or empty */
@@ -188,7 +187,8 @@ extern void snowflake_unlock_and_wake_ranges(void);
 extern PGDLLEXPORT RangeSlot *snowflake_range_slot(int number);
 extern PGDLLEXPORT int snowflake_slot_number(const RangeSlot *slot);
 extern PGDLLEXPORT RangeSlot *snowflake_look_up_slot(const char *database, const char *name);
-extern PGDLLEXPORT RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
+extern PGDLLEXPORT RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner,
+												 int64 last, int64 step);
 extern PGDLLEXPORT void snowflake_note_use(int64 now);
 extern PGDLLEXPORT bool snowflake_has_free_slot(void);
 extern PGDLLEXPORT void snowflake_queue_slot(RangeSlot *slot, RangeQueue queue);
@@ -201,7 +201,6 @@ extern void snowflake_use_reserve(RangeSlot *slot);
 extern void snowflake_set_back_used(RangeSlot *slot);
 extern PGDLLEXPORT void snowflake_drop_ranges(RangeSlot *slot);
 extern PGDLLEXPORT void snowflake_give_up(RangeSlot *slot, int64 floor);
-extern PGDLLEXPORT int64 snowflake_greatest_known(const RangeSlot *slot);
 extern PGDLLEXPORT bool snowflake_have_slots_forgotten(void);
 extern void snowflake_want_floor(RangeSlot *slot, int64 floor);
 extern PGDLLEXPORT void snowflake_note_range_failure(const char *why);
@@ -209,11 +208,8 @@ extern PGDLLEXPORT void snowflake_note_range_failure(const char *why);
 /* For sessions. */
 extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since,
 										  char *problem);
-extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
-extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern PGDLLEXPORT void snowflake_get_range_failure(RangeFailure *failure);
 extern PGDLLEXPORT const char *snowflake_utf8_name(const char *name);
-extern int64 snowflake_granted_here(const char *name);
 extern bool snowflake_get_range_statistics(const char *name, RangeStatistics *statistics);
 
 /* The word: 24 bits of generation, 40 of what is used. */

@@ -98,13 +98,14 @@ local_position(Oid relid, const SequenceLabel *label, bool ask_registry)
 {
 	SequencePosition position = label->position;
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	RangeStatistics here;
 	int64		granted;
 	int64		above;
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return position;
 	granted = ask_registry ? snowflake_granted_number(relid, label) :
-		snowflake_granted_here(label->name);
+		snowflake_get_range_statistics(label->name, &here) ? here.granted : 0;
 	above = snowflake_greatest_key(relid, NULL);
 	above = Max(above, granted);
 	if (above > 0 &&
