@@ -129,10 +129,10 @@ static void
 log_range_call(StringInfo error)
 {
 	static char last[SNOWFLAKE_REGISTRY_ERROR_SIZE] = "";
-	bool		is_other;
+	const char *now = error != NULL ? error->data : "";
+	bool		is_other = snowflake_errors_differ(last, now);
 
-	is_other = snowflake_errors_differ(last, error != NULL ? error->data : "");
-	strlcpy(last, error != NULL ? error->data : "", sizeof(last));
+	strlcpy(last, now, sizeof(last));
 	if (!is_other)
 		return;
 	if (error == NULL)
@@ -400,51 +400,30 @@ report(Registry *registry, Pacing *pacing)
 }
 
 /*
- * Ask whether there may be other floors than when they were asked for.
- */
-static void
-look_for_changes(Registry *registry, Pacing *pacing)
-{
-	RangeTask	task = {
-		.base = snowflake_changes_request
-	};
-
-	if (!ask(registry, &task, pacing))
-		return;
-	if (task.changes == pacing->changes)
-		return;
-	pacing->changes = task.changes;
-	pacing->changed = snowflake_steady_clock();
-	pacing->floors_due = 0;
-}
-
-/*
- * Ask for floors that other servers have set.
- */
-static void
-get_floors(Registry *registry, Pacing *pacing)
-{
-	RangeTask	task = {
-		.base = snowflake_floors_request
-	};
-
-	if (!ask(registry, &task, pacing))
-		return;
-	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
-	snowflake_want_report(task.must_report);
-}
-
-/*
- * Hear of floors, if there are others.
+ * Ask whether other servers may have set floors since they were asked for, and for these.
  */
 static void
 hear_floors(Registry *registry, Pacing *pacing)
 {
+	RangeTask	changes = {
+		.base = snowflake_changes_request
+	};
+	RangeTask	floors = {
+		.base = snowflake_floors_request
+	};
 	int64		now;
 
-	look_for_changes(registry, pacing);
-	if (snowflake_steady_clock() >= pacing->floors_due)
-		get_floors(registry, pacing);
+	if (ask(registry, &changes, pacing) && changes.changes != pacing->changes)
+	{
+		pacing->changes = changes.changes;
+		pacing->changed = snowflake_steady_clock();
+		pacing->floors_due = 0;
+	}
+	if (snowflake_steady_clock() >= pacing->floors_due && ask(registry, &floors, pacing))
+	{
+		pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+		snowflake_want_report(floors.must_report);
+	}
 	now = snowflake_steady_clock();
 	pacing->changes_due = now +
 		(now - pacing->changed < WHILE_CHANGES_US ? MORE_CHANGES_US : CHANGES_US);
@@ -459,13 +438,13 @@ give_back(Registry *registry)
 	RangeTask	task = {
 		.base = snowflake_return_request
 	};
-	Pacing		pacing = {0};	/* of no other call */
 	StringInfoData error;
 
 	if (!snowflake_has_client())
 		return;
 	snowflake_drop_all_ranges();
-	if (!make_call(registry, &task, &pacing, &error))
+	initStringInfo(&error);
+	if (snowflake_call_registry(registry, &task.base, &error) == REGISTRY_FAILED)
 		ereport(LOG,
 				(errmsg("could not return sequence ranges to the registry"),
 				 errdetail_internal("%s", error.data)));
