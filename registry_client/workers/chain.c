@@ -233,19 +233,21 @@ read_boot(pg_uuid_t *boot)
 }
 
 /*
- * Get what tells this life of the server from those before.  A copy of the data
+ * What tells this life of the server from those before.  A copy of the data
  * directory has the system identifier, but another file number, or device, as long
  * as both exist; a copy of the whole machine has another start.
  */
-void
-snowflake_get_life(ServerLife *life)
+const ServerLife *
+snowflake_this_life(void)
 {
+	static ServerLife life;
 	struct stat directory;
 	uint64		parts[3];
 	uint64		hash[2];
 
-	memset(life, 0, sizeof(*life));
-	life->boot_is_known = read_boot(&life->boot);
+	if (life.started != 0)
+		return &life;
+	life.boot_is_known = read_boot(&life.boot);
 	/* It can be renamed while the server runs, which is where it was started. */
 	if (stat(".", &directory) != 0)
 		elog(ERROR, "could not stat directory \"%s\": %m", DataDir);
@@ -255,6 +257,7 @@ snowflake_get_life(ServerLife *life)
 	for (int i = 0; i < 2; i++)
 		hash[i] = hash_bytes_extended((unsigned char *) parts, sizeof(parts), i);
 	StaticAssertStmt(sizeof(hash) == UUID_LEN, "a hash is as long as a UUID");
-	memcpy(life->directory.data, hash, UUID_LEN);
-	life->started = shared->started;
+	memcpy(life.directory.data, hash, UUID_LEN);
+	life.started = shared->started;
+	return &life;
 }

@@ -50,6 +50,6 @@ extern void snowflake_confirm_chain(const RangeChain *chain);
 extern void snowflake_begin_chain(void);
 extern bool snowflake_names_are_known(void);
 extern void snowflake_note_names_known(void);
-extern void snowflake_get_life(ServerLife *life);
+extern const ServerLife *snowflake_this_life(void);
 
 #endif							/* SNOWFLAKE_CHAIN_H */

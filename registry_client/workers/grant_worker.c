@@ -222,11 +222,7 @@ read_grant(RegistryRequest *base, StringInfo error)
 	int64		values[3];
 
 	if (held_worker_id >= 0 && snowflake_has_rows(answer, 0, 3))
-	{
-		appendStringInfo(error, "the registry does not know this server as the holder of worker ID %d",
-						 held_worker_id);
 		return REGISTRY_NOT_HELD;
-	}
 	if (held_worker_id < 0 && has_row_of_nulls(answer, 3))
 	{
 		/* It had to commit that first. */
@@ -249,29 +245,6 @@ read_grant(RegistryRequest *base, StringInfo error)
 			snowflake_layout.last_tick + 1);
 	grant->grant_time_ms = values[2];
 	return REGISTRY_ANSWERED;
-}
-
-/*
- * Read the answer to the return of a grant: 1, or 0 if the server is not the
- * holder.
- */
-static RegistryOutcome
-read_return(RegistryRequest *base, StringInfo error)
-{
-	const RegistryAnswer *answer = &base->call.answer;
-	int64		returned;
-
-	if (!snowflake_has_rows(answer, 1, 1) ||
-		!snowflake_read_integer(answer, 0, &returned) ||
-		returned < 0 || returned > 1)
-	{
-		snowflake_append_answer(error, answer);
-		return REGISTRY_FAILED;
-	}
-	if (returned == 1)
-		return REGISTRY_ANSWERED;
-	appendStringInfoString(error, "the registry does not know this server as the holder");
-	return REGISTRY_NOT_HELD;
 }
 
 /*
@@ -490,7 +463,7 @@ give_back(Registry *registry)
 	GrantRequest request = {
 		.base = {
 			.prepare = prepare_return,
-			.read = read_return,
+			.read = snowflake_read_taken,
 			.cancel = cancel_grant,
 			.enough = REGISTRY_ANSWERED,
 			.is_last = true

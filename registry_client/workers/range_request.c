@@ -51,9 +51,6 @@ enum
 	COLUMN_ITS_LAST = COLUMN_ITS_FLOOR, COLUMN_LEAST, COLUMN_WISH, NAME_COLUMNS
 };
 
-/* What an answer says that has no row, or a 0. */
-#define NOT_THE_HOLDER	"the registry does not know this server as the holder of its ranges"
-
 /* More numbers are in no range. */
 #define MAX_NUMBERS			(INT64CONST(1) << 32)
 
@@ -122,12 +119,18 @@ fill_call(RangeTask *task, const char *query, int nparams)
 }
 
 /*
- * Append a text as an element of an array.
+ * Append an element to an array that is not ended.
  */
 static void
-append_element(StringInfo array, const char *string)
+append_element(StringInfo array, const char *element)
 {
-	appendStringInfoChar(array, '"');
+	appendStringInfo(array, "%c%s", array->len == 0 ? '{' : ',', element);
+}
+
+static void
+append_text(StringInfo array, const char *string)
+{
+	append_element(array, "\"");
 	for (; *string != '\0'; string++)
 	{
 		if (*string == '"' || *string == '\\')
@@ -143,33 +146,14 @@ append_element(StringInfo array, const char *string)
 static void
 append_number(StringInfo array, int64 number)
 {
-	if (number >= 0)
-		appendStringInfo(array, INT64_FORMAT, number);
-	else
-		appendStringInfoString(array, "NULL");
+	append_element(array, number >= 0 ? psprintf(INT64_FORMAT, number) : "NULL");
 }
 
 static void
 begin_arrays(StringInfo arrays, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-	{
 		initStringInfo(&arrays[i]);
-		appendStringInfoChar(&arrays[i], '{');
-	}
-}
-
-/*
- * Begin an element of each array.
- */
-static void
-begin_elements(StringInfo arrays, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-	{
-		if (arrays[i].len > 1)
-			appendStringInfoChar(&arrays[i], ',');
-	}
 }
 
 /*
@@ -180,24 +164,9 @@ end_arrays(StringInfo arrays, size_t n, const char **params)
 {
 	for (size_t i = 0; i < n; i++)
 	{
-		appendStringInfoChar(&arrays[i], '}');
+		appendStringInfoString(&arrays[i], arrays[i].len == 0 ? "{}" : "}");
 		params[i] = arrays[i].data;
 	}
-}
-
-/*
- * Which life of the server calls.
- */
-static const ServerLife *
-this_life(void)
-{
-	static ServerLife life;
-	static bool is_known = false;
-
-	if (!is_known)
-		snowflake_get_life(&life);
-	is_known = true;
-	return &life;
 }
 
 /*
@@ -217,7 +186,7 @@ ask_for_ranges(RegistryRequest *base)
 {
 	RangeTask  *task = (RangeTask *) base;
 	RegistryCall *call = &base->call;
-	const ServerLife *life = this_life();
+	const ServerLife *life = snowflake_this_life();
 	StringInfoData arrays[7];
 
 	fill_call(task, ranges_query, 6 + lengthof(arrays) + 3);
@@ -230,17 +199,16 @@ ask_for_ranges(RegistryRequest *base)
 	{
 		const RangeRequest *request = &task->requests[i];
 
-		begin_elements(arrays, lengthof(arrays));
-		append_element(&arrays[0], request->database);
-		append_element(&arrays[1], request->name);
+		append_text(&arrays[0], request->database);
+		append_text(&arrays[1], request->name);
 		append_number(&arrays[2], request->last);
 		append_number(&arrays[3], request->count);
 		append_number(&arrays[4], request->least);
 		append_number(&arrays[5], request->floor);
 		if (request->source[0] != '\0')
-			append_element(&arrays[6], request->source);
+			append_text(&arrays[6], request->source);
 		else
-			appendStringInfoString(&arrays[6], "NULL");
+			append_element(&arrays[6], "NULL");
 	}
 	end_arrays(arrays, lengthof(arrays), &call->params[6]);
 	call->params[13] = snowflake_token_array(&life->boot, life->boot_is_known ? 1 : 0);
@@ -272,7 +240,7 @@ ask_for_names(RegistryRequest *base)
 	fill_call(task, names_query, 5);
 	call->params[0] = snowflake_token_array(&task->chain.client, task->elsewhere ? 0 : 1);
 	call->params[1] = snowflake_name_in_registry();
-	call->params[2] = snowflake_token_text(&this_life()->directory);
+	call->params[2] = snowflake_token_text(&snowflake_this_life()->directory);
 	call->params[3] = psprintf("%d", task->after);
 	call->params[4] = psprintf("%d", SNOWFLAKE_MAX_REQUESTS);
 }
@@ -292,16 +260,15 @@ report_ranges(RegistryRequest *base)
 	begin_arrays(arrays, lengthof(arrays));
 	for (int i = 0; i < task->n; i++)
 	{
-		begin_elements(arrays, lengthof(arrays));
-		append_element(&arrays[0], task->reports[i].database);
-		append_element(&arrays[1], task->reports[i].name);
+		append_text(&arrays[0], task->reports[i].database);
+		append_text(&arrays[1], task->reports[i].name);
 		append_number(&arrays[2], task->reports[i].last);
 		append_number(&arrays[3], task->reports[i].granted);
-		appendStringInfoString(&arrays[4], task->reports[i].is_exact ? "true" : "false");
+		append_element(&arrays[4], task->reports[i].is_exact ? "true" : "false");
 	}
 	end_arrays(arrays, lengthof(arrays), &call->params[4]);
 	call->params[9] = task->is_complete ? "true" : "false";
-	call->params[10] = snowflake_token_text(&this_life()->directory);
+	call->params[10] = snowflake_token_text(&snowflake_this_life()->directory);
 	call->params[11] = psprintf("%d", task->after);
 	call->params[12] = psprintf("%d", task->unread);
 }
@@ -554,10 +521,7 @@ read_ranges(RegistryRequest *base, StringInfo error)
 	RegistryOutcome outcome;
 
 	if (snowflake_has_rows(&task->base.call.answer, 0, RANGE_COLUMNS))
-	{
-		appendStringInfoString(error, NOT_THE_HOLDER);
 		return REGISTRY_NOT_HELD;
-	}
 	outcome = read_rows(task, task->n, RANGE_COLUMNS, read_row, error);
 	if (outcome != REGISTRY_ANSWERED)
 		return outcome;
@@ -648,47 +612,18 @@ read_names(RegistryRequest *base, StringInfo error)
 }
 
 /*
- * Read the only number of an answer, which has these limits.
- */
-static bool
-read_number(const RegistryAnswer *answer, int64 least, int64 greatest, int64 *number,
-			StringInfo error)
-{
-	if (snowflake_has_rows(answer, 1, 1) && snowflake_read_integer(answer, 0, number) &&
-		*number >= least && *number <= greatest)
-		return true;
-	snowflake_append_answer(error, answer);
-	return false;
-}
-
-/*
  * Read a number that is another one if there may be other floors.
  */
 static RegistryOutcome
 read_changes(RegistryRequest *base, StringInfo error)
 {
-	RangeTask  *task = (RangeTask *) base;
+	const RegistryAnswer *answer = &base->call.answer;
 
-	return read_number(&task->base.call.answer, PG_INT64_MIN, PG_INT64_MAX, &task->changes,
-					   error) ? REGISTRY_ANSWERED : REGISTRY_FAILED;
-}
-
-/*
- * Read the answer to a report, or to the return of all ranges: 1, or 0 if the
- * registry does not know this client.
- */
-static RegistryOutcome
-read_taken(RegistryRequest *base, StringInfo error)
-{
-	RangeTask  *task = (RangeTask *) base;
-	int64		taken;
-
-	if (!read_number(&task->base.call.answer, 0, 1, &taken, error))
-		return REGISTRY_FAILED;
-	if (taken == 1)
+	if (snowflake_has_rows(answer, 1, 1) &&
+		snowflake_read_integer(answer, 0, &((RangeTask *) base)->changes))
 		return REGISTRY_ANSWERED;
-	appendStringInfoString(error, NOT_THE_HOLDER);
-	return REGISTRY_NOT_HELD;
+	snowflake_append_answer(error, answer);
+	return REGISTRY_FAILED;
 }
 
 /*
@@ -727,12 +662,12 @@ const RegistryRequest snowflake_names_request = {
 };
 const RegistryRequest snowflake_report_request = {
 	.prepare = report_ranges,
-	.read = read_taken,
+	.read = snowflake_read_taken,
 	.enough = REGISTRY_NOT_HELD
 };
 const RegistryRequest snowflake_return_request = {
 	.prepare = return_ranges,
-	.read = read_taken,
+	.read = snowflake_read_taken,
 	.enough = REGISTRY_NOT_HELD,
 	.is_last = true
 };

@@ -357,6 +357,23 @@ snowflake_close_registry(Registry *registry)
 }
 
 /*
+ * Read the answer to a report, or to the return of what was granted: 1, or 0 if the
+ * registry does not know this server as the holder.
+ */
+RegistryOutcome
+snowflake_read_taken(RegistryRequest *request, StringInfo error)
+{
+	const RegistryAnswer *answer = &request->call.answer;
+	int64		taken;
+
+	if (snowflake_has_rows(answer, 1, 1) && snowflake_read_integer(answer, 0, &taken) &&
+		(taken == 0 || taken == 1))
+		return taken == 1 ? REGISTRY_ANSWERED : REGISTRY_NOT_HELD;
+	snowflake_append_answer(error, answer);
+	return REGISTRY_FAILED;
+}
+
+/*
  * The name of this server in the registry.
  */
 const char *

@@ -73,6 +73,7 @@ extern RegistryOutcome snowflake_call_registry(Registry *registry,
 											   RegistryRequest *request,
 											   StringInfo error);
 extern void snowflake_close_registry(Registry *registry);
+extern RegistryOutcome snowflake_read_taken(RegistryRequest *request, StringInfo error);
 extern const char *snowflake_name_in_registry(void);
 extern char *snowflake_token_text(const pg_uuid_t *token);
 extern char *snowflake_token_array(const pg_uuid_t *tokens, int count);
