@@ -99,12 +99,6 @@ needs_range(RangeSlot *slot, int64 now)
 	return wants_range(slot) && (slot->problem_kind != PROBLEM_UNKNOWN || now < slot->waited_until);
 }
 
-static bool
-needs_something(RangeSlot *slot, int64 now)
-{
-	return needs_range(slot, now) || needs_answer(slot, now);
-}
-
 /*
  * Is the registry to be asked, whether or not it is asked for others?
  */
@@ -185,7 +179,7 @@ collect(RangeQueue queue, RangeRequest *requests, int max, bool due, int64 now)
 		slot = snowflake_queued_slot(queue);
 		if (slot == NULL || slot == first)
 			break;
-		if (!needs_something(slot, now))
+		if (!needs_range(slot, now) && !needs_answer(slot, now))
 		{
 			snowflake_queue_slot(slot, RANGE_NOT_QUEUED);
 			continue;

@@ -408,7 +408,6 @@ snowflake_note_reported(int n)
 	ereport(LOG,
 			(errmsg("reported to the registry which numbers of %d sequences are in use",
 					nreports)));
+	snowflake_drop_report();
 	not_before = snowflake_steady_clock() + AGAIN_US;
-	MemoryContextDelete(context);
-	context = NULL;
 }

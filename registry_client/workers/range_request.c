@@ -402,23 +402,6 @@ read_range(char **values, int expected, RangeAnswer *range)
 }
 
 /*
- * Read what a row, and each one of the answer, says of the server.
- */
-static bool
-read_standing(char **values, RangeTask *task)
-{
-	int64		must_report;
-
-	if (!snowflake_read_value(values[COLUMN_RECEIPT], &task->receipt) ||
-		task->receipt < 0 ||
-		!snowflake_read_value(values[COLUMN_MUST_REPORT], &must_report) ||
-		must_report < 0 || must_report > 1)
-		return false;
-	task->must_report = must_report == 1;
-	return true;
-}
-
-/*
  * Can a registry grant this range?
  */
 static bool
@@ -459,11 +442,20 @@ check_row(const RangeRequest *request, RangeAnswer *range)
 	range->floor = -1;
 }
 
+/*
+ * Read a row, which says, as each one of the answer, the same of the server.
+ */
 static bool
 read_row(RangeTask *task, int row, char **values)
 {
-	if (!read_range(values, row + 1, &task->answers[row]) || !read_standing(values, task))
+	int64		must_report;
+
+	if (!read_range(values, row + 1, &task->answers[row]) ||
+		!snowflake_read_value(values[COLUMN_RECEIPT], &task->receipt) || task->receipt < 0 ||
+		!snowflake_read_value(values[COLUMN_MUST_REPORT], &must_report) ||
+		must_report < 0 || must_report > 1)
 		return false;
+	task->must_report = must_report == 1;
 	check_row(&task->requests[row], &task->answers[row]);
 	return true;
 }

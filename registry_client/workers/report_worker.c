@@ -72,13 +72,6 @@ typedef struct OwnerTime
 	int			spent_ms;
 } OwnerTime;
 
-static void
-send_report(const RangeReport *report, shm_mq_handle *queue)
-{
-	if (shm_mq_send(queue, sizeof(RangeReport), report, false, true) != SHM_MQ_SUCCESS)
-		proc_exit(1);
-}
-
 static bool
 add_sequence(Oid relid, void *relids)
 {
@@ -260,8 +253,9 @@ report_sequences(shm_mq_handle *queue)
 		CHECK_FOR_INTERRUPTS();
 		memset(&found, 0, sizeof(found));
 		strlcpy(found.database, database, sizeof(found.database));
-		if (try_in_time(lfirst_oid(cell), &found, owners))
-			send_report(&found, queue);
+		if (try_in_time(lfirst_oid(cell), &found, owners) &&
+			shm_mq_send(queue, sizeof(RangeReport), &found, false, true) != SHM_MQ_SUCCESS)
+			proc_exit(1);
 	}
 }
 

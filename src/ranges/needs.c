@@ -72,16 +72,6 @@ used_in_window(const RangeSlot *slot, int64 count, int64 now)
 }
 
 /*
- * Count the numbers of a range that is exhausted.
- */
-static void
-count_used(RangeSlot *slot, int64 count, int64 now)
-{
-	roll_window(slot, now);
-	slot->used_now += used_in_window(slot, count, now);
-}
-
-/*
  * How many numbers to ask for: what was used in the last window, at most
  * double the current range.
  */
@@ -117,7 +107,8 @@ use_reserve(RangeSlot *slot)
 	slot->ask_at = now;
 	if (before != NULL)
 	{
-		count_used(slot, before->count, now);
+		roll_window(slot, now);
+		slot->used_now += used_in_window(slot, before->count, now);
 		slot->ask_at += Min((now - slot->current_since) / 10, MAX_DELAY_US);
 	}
 	slot->current_since = now;
