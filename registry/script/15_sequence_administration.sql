@@ -32,57 +32,53 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
+DECLARE
+    wanted text := coalesce(shared_as, database);
+    here record;
+    d record;
 BEGIN
-    @CHECK_OWNERS@
+    PERFORM snowflake_registry.check_database();
+    PERFORM snowflake_registry.check_transaction();
+    -- Otherwise, a call has locked the sequences of one group, or none, and takes
+    -- numbers of another one, which a call of another database takes, too.
+    LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
+    here := snowflake_registry.place();
+    INSERT INTO snowflake_registry.range_state
+    VALUES (1, interval '10 min', false, here.identity, here.timeline, floor(random() * 2048)::integer)
+    ON CONFLICT DO NOTHING;
+    SELECT * INTO d FROM snowflake_registry.range_databases k WHERE k.database = add_database.database;
+    IF d.database_group <> wanted THEN
+        RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, d.database_group
+            USING ERRCODE = 'duplicate_object',
+            HINT = 'Call snowflake_registry.remove_database() first.';
+    END IF;
+    INSERT INTO snowflake_registry.range_databases VALUES (database, wanted)
+    ON CONFLICT ON CONSTRAINT range_databases_pkey DO UPDATE SET database_group = wanted;
+    UPDATE snowflake_registry.range_evidence e SET database_group = wanted WHERE e.database = add_database.database;
+    IF (d.database_group IS NULL AND d.former_group <> wanted) IS NOT TRUE THEN
+        RETURN NULL;
+    END IF;
 
-    DECLARE
-        wanted text := coalesce(shared_as, database);
-        here record;
-        d record;
-    BEGIN
-        PERFORM snowflake_registry.check_database();
-        PERFORM snowflake_registry.check_transaction();
-        -- Otherwise, a call has locked the sequences of one group, or none, and takes
-        -- numbers of another one, which a call of another database takes, too.
-        LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
-        here := snowflake_registry.place();
-        INSERT INTO snowflake_registry.range_state
-        VALUES (1, interval '10 min', false, here.identity, here.timeline, floor(random() * 2048)::integer)
-        ON CONFLICT DO NOTHING;
-        SELECT * INTO d FROM snowflake_registry.range_databases k WHERE k.database = add_database.database;
-        IF d.database_group <> wanted THEN
-            RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, d.database_group
-                USING ERRCODE = 'duplicate_object',
-                HINT = 'Call snowflake_registry.remove_database() first.';
-        END IF;
-        INSERT INTO snowflake_registry.range_databases VALUES (database, wanted)
-        ON CONFLICT ON CONSTRAINT range_databases_pkey DO UPDATE SET database_group = wanted;
-        UPDATE snowflake_registry.range_evidence e SET database_group = wanted WHERE e.database = add_database.database;
-        IF (d.database_group IS NULL AND d.former_group <> wanted) IS NOT TRUE THEN
-            RETURN NULL;
-        END IF;
-
-        -- Otherwise, the database has numbers that are granted again.
-        INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, sampled_at, previous_at)
-        SELECT wanted, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp()
-        FROM snowflake_registry.range_sequences f WHERE f.database_group = d.former_group ORDER BY f.name
-        ON CONFLICT ON CONSTRAINT range_sequences_pkey
-        DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
-                      floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
-        -- What servers hold is of the former group, so they hear that it is below the floor,
-        -- but those that have been started again.
-        PERFORM snowflake_registry.end_former_lives();
-        UPDATE snowflake_registry.held_ranges h SET database_group = wanted WHERE h.database = add_database.database;
-        UPDATE snowflake_registry.held_ranges h SET floor_pending = true
-        FROM snowflake_registry.range_sequences s
-        WHERE s.database_group = wanted AND h.database_group = s.database_group AND h.name = s.name
-        AND h.previous_first <= s.floor AND h.acknowledged_floor < s.floor;
-        PERFORM nextval('snowflake_registry.floor_changes');
-        RETURN (
-            SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
-            FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-            WHERE h.database_group = wanted AND h.floor_pending AND c.token_hash IS NOT NULL);
-    END;
+    -- Otherwise, the database has numbers that are granted again.
+    INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, sampled_at, previous_at)
+    SELECT wanted, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp()
+    FROM snowflake_registry.range_sequences f WHERE f.database_group = d.former_group ORDER BY f.name
+    ON CONFLICT ON CONSTRAINT range_sequences_pkey
+    DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
+                  floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
+    -- What servers hold is of the former group, so they hear that it is below the floor,
+    -- but those that have been started again.
+    PERFORM snowflake_registry.end_former_lives();
+    UPDATE snowflake_registry.held_ranges h SET database_group = wanted WHERE h.database = add_database.database;
+    UPDATE snowflake_registry.held_ranges h SET floor_pending = true
+    FROM snowflake_registry.range_sequences s
+    WHERE s.database_group = wanted AND h.database_group = s.database_group AND h.name = s.name
+    AND h.previous_first <= s.floor AND h.acknowledged_floor < s.floor;
+    PERFORM nextval('snowflake_registry.floor_changes');
+    RETURN (
+        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+        WHERE h.database_group = wanted AND h.floor_pending AND c.token_hash IS NOT NULL);
 END
 $$;
 
@@ -104,7 +100,6 @@ SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
 BEGIN
-    @CHECK_OWNERS@
     -- As in add_database().  Calls lock this before the state.
     LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
     PERFORM snowflake_registry.lock_range_state();
@@ -131,22 +126,18 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
+DECLARE
+    length interval := snowflake_registry.in_seconds(grant_time);
 BEGIN
-    @CHECK_OWNERS@
-
-    DECLARE
-        length interval := snowflake_registry.in_seconds(grant_time);
-    BEGIN
-        PERFORM snowflake_registry.lock_range_state();
-        IF length NOT BETWEEN '1 s' AND '1 d' THEN
-            RAISE EXCEPTION 'invalid settings for a registry'
-                USING ERRCODE = 'invalid_parameter_value',
-                DETAIL = 'grant_time of ranges of sequences must be between 1 second and 1 day.';
-        END IF;
-        UPDATE snowflake_registry.range_state s
-        SET grant_time = coalesce(length, s.grant_time),
-            lossless_failover = coalesce(alter_ranges.lossless_failover, s.lossless_failover);
-    END;
+    PERFORM snowflake_registry.lock_range_state();
+    IF length NOT BETWEEN '1 s' AND '1 d' THEN
+        RAISE EXCEPTION 'invalid settings for a registry'
+            USING ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'grant_time of ranges of sequences must be between 1 second and 1 day.';
+    END IF;
+    UPDATE snowflake_registry.range_state s
+    SET grant_time = coalesce(length, s.grant_time),
+        lossless_failover = coalesce(alter_ranges.lossless_failover, s.lossless_failover);
 END
 $$;
 
@@ -168,34 +159,30 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
+DECLARE
+    s snowflake_registry.range_sequences;
 BEGIN
-    @CHECK_OWNERS@
-
-    DECLARE
-        s snowflake_registry.range_sequences;
-    BEGIN
-        PERFORM snowflake_registry.lock_range_state();
-        SELECT q.* INTO s
-        FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
-        WHERE d.database = raise_sequence.database AND q.name = raise_sequence.name
-        FOR UPDATE OF q;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION 'registry does not know sequence % of database "%"', name, database
-                USING ERRCODE = 'undefined_object',
-                HINT = 'See the view snowflake_registry.sequences.';
-        END IF;
-        s.last := coalesce(last, s.last);
-        s.floor := greatest(s.floor, floor);
-        IF s.floor >= snowflake_registry.usable_last(s.last) OR s.next > snowflake_registry.usable_last(s.last) + 1 THEN
-            RAISE EXCEPTION 'no number of sequence % would be left', name
-                USING ERRCODE = 'invalid_parameter_value',
-                DETAIL = format('Its next number is %s, its floor %s, and its last number %s.', s.next, s.floor, s.last);
-        END IF;
-        UPDATE snowflake_registry.range_sequences q
-        SET last = s.last, floor = s.floor, next = greatest(q.next, s.floor + 1)
-        WHERE q.database_group = s.database_group AND q.name = s.name;
-        RETURN snowflake_registry.wait_for_holders(NULL, NULL, s.database_group, s.name, s.floor);
-    END;
+    PERFORM snowflake_registry.lock_range_state();
+    SELECT q.* INTO s
+    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
+    WHERE d.database = raise_sequence.database AND q.name = raise_sequence.name
+    FOR UPDATE OF q;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'registry does not know sequence % of database "%"', name, database
+            USING ERRCODE = 'undefined_object',
+            HINT = 'See the view snowflake_registry.sequences.';
+    END IF;
+    s.last := coalesce(last, s.last);
+    s.floor := greatest(s.floor, floor);
+    IF s.floor >= snowflake_registry.usable_last(s.last) OR s.next > snowflake_registry.usable_last(s.last) + 1 THEN
+        RAISE EXCEPTION 'no number of sequence % would be left', name
+            USING ERRCODE = 'invalid_parameter_value',
+            DETAIL = format('Its next number is %s, its floor %s, and its last number %s.', s.next, s.floor, s.last);
+    END IF;
+    UPDATE snowflake_registry.range_sequences q
+    SET last = s.last, floor = s.floor, next = greatest(q.next, s.floor + 1)
+    WHERE q.database_group = s.database_group AND q.name = s.name;
+    RETURN snowflake_registry.wait_for_holders(NULL, NULL, s.database_group, s.name, s.floor);
 END
 $$;
 
@@ -215,30 +202,26 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
+DECLARE
+    ended integer := 0;
+    silent uuid;
 BEGIN
-    @CHECK_OWNERS@
-
-    DECLARE
-        ended integer := 0;
-        silent uuid;
-    BEGIN
-        PERFORM snowflake_registry.lock_range_state();
-        FOR silent IN
-            SELECT c.client FROM snowflake_registry.range_clients c
-            WHERE c.server_name = free_ranges.server_name AND c.token_hash IS NOT NULL
-            AND c.called_at < clock_timestamp() - interval '1 min'
-            FOR UPDATE SKIP LOCKED
-        LOOP
-            PERFORM snowflake_registry.end_range_client(silent);
-            ended := ended + 1;
-        END LOOP;
-        IF ended = 0 THEN
-            RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
-                USING ERRCODE = 'object_not_in_prerequisite_state',
-                HINT = 'See the view snowflake_registry.range_holders.';
-        END IF;
-        RETURN ended;
-    END;
+    PERFORM snowflake_registry.lock_range_state();
+    FOR silent IN
+        SELECT c.client FROM snowflake_registry.range_clients c
+        WHERE c.server_name = free_ranges.server_name AND c.token_hash IS NOT NULL
+        AND c.called_at < clock_timestamp() - interval '1 min'
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        PERFORM snowflake_registry.end_range_client(silent);
+        ended := ended + 1;
+    END LOOP;
+    IF ended = 0 THEN
+        RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'See the view snowflake_registry.range_holders.';
+    END IF;
+    RETURN ended;
 END
 $$;
 
@@ -257,8 +240,6 @@ SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
 BEGIN
-    @CHECK_OWNERS@
-
     IF reason IS NULL THEN
         RAISE EXCEPTION 'reason must not be null'
             USING ERRCODE = 'null_value_not_allowed';
@@ -341,33 +322,29 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
+DECLARE
+    st record := snowflake_registry.lock_range_state();
+    here record := snowflake_registry.place();
+    moved text;
 BEGIN
-    @CHECK_OWNERS@
+    IF skip IS NULL OR skip < 0 THEN
+        RAISE EXCEPTION 'skip must be at least 0'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- Otherwise, it is promoted, and resumed before a call has noticed that, on reports
+    -- from before.
+    moved := (snowflake_registry.judge_receipt(st, 0, NULL)).reason;
+    IF moved IS NOT NULL THEN
+        PERFORM snowflake_registry.note_stop(moved, 0);
+        st := (SELECT s FROM snowflake_registry.range_state s);
+    END IF;
+    IF skip = 0 AND st.stopped IS NOT NULL THEN
+        PERFORM snowflake_registry.check_reports(st, servers);
+    END IF;
 
-    DECLARE
-        st record := snowflake_registry.lock_range_state();
-        here record := snowflake_registry.place();
-        moved text;
-    BEGIN
-        IF skip IS NULL OR skip < 0 THEN
-            RAISE EXCEPTION 'skip must be at least 0'
-                USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        -- Otherwise, it is promoted, and resumed before a call has noticed that, on reports
-        -- from before.
-        moved := (snowflake_registry.judge_receipt(st, 0, NULL)).reason;
-        IF moved IS NOT NULL THEN
-            PERFORM snowflake_registry.note_stop(moved, 0);
-            st := (SELECT s FROM snowflake_registry.range_state s);
-        END IF;
-        IF skip = 0 AND st.stopped IS NOT NULL THEN
-            PERFORM snowflake_registry.check_reports(st, servers);
-        END IF;
-
-        RETURN QUERY SELECT * FROM snowflake_registry.continue_above_reports(skip);
-        UPDATE snowflake_registry.range_state s
-        SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;
-    END;
+    RETURN QUERY SELECT * FROM snowflake_registry.continue_above_reports(skip);
+    UPDATE snowflake_registry.range_state s
+    SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;
 END
 $$;
 
