@@ -47,65 +47,14 @@ CREATE FUNCTION snowflake_registry.read_receipt(
     OUT incarnation integer,
     OUT id integer,
     OUT number integer)
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    registry := receipt >> 52;
-    incarnation := receipt >> 46 & 63;
-    id := receipt >> 24 & 4194303;
-    number := receipt & 16777215;
-END
-$$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT (receipt >> 52)::integer, (receipt >> 46 & 63)::integer,
+           (receipt >> 24 & 4194303)::integer, (receipt & 16777215)::integer;
+END;
 
 COMMENT ON FUNCTION snowflake_registry.read_receipt(bigint) IS
 'internal: what a receipt was made of';
-
-CREATE FUNCTION snowflake_registry.judge_receipt(
-    settings snowflake_registry.range_state,
-    receipt bigint,
-    server_name text,
-    OUT standing text,
-    OUT later integer,
-    OUT timeline bigint,
-    OUT reason text)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    r record := snowflake_registry.read_receipt(receipt);
-    here record := snowflake_registry.place();
-BEGIN
-    later := 0;
-    timeline := here.timeline;
-    standing := CASE
-        WHEN receipt = 0 THEN 'none'
-        WHEN r.registry <> settings.registry THEN 'other'
-        WHEN EXISTS (SELECT FROM snowflake_registry.range_clients c
-                     WHERE c.receipt_id = r.id AND c.receipts >= r.number) THEN 'known'
-        ELSE 'away'
-    END;
-    -- Of two incarnations modulo 64, the one that is less than half of these ahead is later.
-    IF standing = 'away' AND (r.incarnation - settings.incarnation % 64 + 64) % 64 < 32 THEN
-        standing := 'lost';
-        later := (r.incarnation - settings.incarnation % 64 + 64) % 64;
-    END IF;
-    reason := CASE
-        WHEN settings.identity <> here.identity THEN
-            'its database was copied, upgraded, or restored from a dump'
-        WHEN settings.timeline <> here.timeline AND NOT (settings.lossless_failover AND settings.timeline < here.timeline) THEN
-            format('its server was promoted to timeline %s', here.timeline)
-        WHEN standing = 'lost' THEN
-            format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, host(inet_client_addr()), '?'))
-    END;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.judge_receipt(snowflake_registry.range_state, bigint, text) IS
-'internal: what a server''s receipt says: none; other: it is another registry''s;
-known; lost: commits were lost, of so much later an incarnation; away: the registry was
-resumed without this server; the timeline; and why ranges might have been lost, as the
-receipt shows, and where the registry is; NULL: nothing shows it';
 
 CREATE FUNCTION snowflake_registry.note_stop(reason text, later integer)
 RETURNS void
@@ -127,62 +76,76 @@ those that were lost, which are of one that was so much later';
 CREATE FUNCTION snowflake_registry.notice_range_loss(
     receipt bigint,
     server_name text,
+    reported integer,
     OUT settings snowflake_registry.range_state,
     OUT standing text,
-    OUT stopped text)
+    OUT stopped text,
+    OUT must_report boolean)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    judged record;
+    r record := snowflake_registry.read_receipt(receipt);
+    here record := snowflake_registry.place();
+    later integer;
+    reason text;
 BEGIN
-    SELECT * INTO settings FROM snowflake_registry.range_state;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
-    -- Also while it is stopped.  Otherwise, files from before it was resumed are put back,
-    -- somebody stops it, and once it is resumed, it stops again for the same loss.
-    IF judged.reason IS NOT NULL THEN
-        -- Judged again, for the case that it was resumed in the meantime.
-        SELECT * INTO settings FROM snowflake_registry.range_state FOR UPDATE;
-        judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
-        IF judged.reason IS NOT NULL THEN
-            PERFORM snowflake_registry.note_stop(judged.reason, judged.later);
-            SELECT * INTO settings FROM snowflake_registry.range_state;
+    FOR i IN 1 .. 2 LOOP
+        SELECT * INTO settings FROM snowflake_registry.range_state;
+        IF NOT FOUND THEN
+            RETURN;
         END IF;
-    END IF;
-    standing := judged.standing;
+        -- Of two incarnations modulo 64, the one that is less than half of these ahead is later.
+        later := (r.incarnation - settings.incarnation % 64 + 64) % 64;
+        standing := CASE
+            WHEN receipt = 0 THEN 'none'
+            WHEN r.registry <> settings.registry THEN 'other'
+            WHEN EXISTS (SELECT FROM snowflake_registry.range_clients c
+                         WHERE c.receipt_id = r.id AND c.receipts >= r.number) THEN 'known'
+            WHEN later < 32 THEN 'lost'
+            ELSE 'away'
+        END;
+        reason := CASE
+            WHEN settings.identity <> here.identity THEN
+                'its database was copied, upgraded, or restored from a dump'
+            WHEN settings.timeline <> here.timeline AND NOT (settings.lossless_failover AND settings.timeline < here.timeline) THEN
+                format('its server was promoted to timeline %s', here.timeline)
+            WHEN standing = 'lost' THEN
+                format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, host(inet_client_addr()), '?'))
+        END;
+        EXIT WHEN reason IS NULL;
+        -- Also while it is stopped.  Otherwise, files from before it was resumed are put back,
+        -- somebody stops it, and once it is resumed, it stops again for the same loss.
+        IF i = 2 THEN
+            PERFORM snowflake_registry.note_stop(reason, CASE standing WHEN 'lost' THEN later ELSE 0 END);
+            SELECT * INTO settings FROM snowflake_registry.range_state;
+        ELSE
+            -- Judged again, for the case that it was resumed in the meantime.
+            PERFORM FROM snowflake_registry.range_state FOR UPDATE;
+        END IF;
+    END LOOP;
+    must_report := (settings.stopped IS NOT NULL OR standing IN ('other', 'away')) AND reported IS DISTINCT FROM settings.incarnation;
     IF settings.stopped IS NOT NULL THEN
         stopped := format('The registry has granted no ranges since %s, because %s.', settings.stopped_at, settings.stopped);
 
     -- A standby with all commits was promoted.
-    ELSIF settings.timeline <> judged.timeline THEN
+    ELSIF settings.timeline <> here.timeline THEN
         BEGIN
-            PERFORM snowflake_registry.check_promotion(judged.timeline);
-            UPDATE snowflake_registry.range_state s SET timeline = judged.timeline
-            WHERE s.timeline < judged.timeline;
+            PERFORM snowflake_registry.check_promotion(here.timeline);
+            UPDATE snowflake_registry.range_state s SET timeline = here.timeline
+            WHERE s.timeline < here.timeline;
         EXCEPTION WHEN object_not_in_prerequisite_state THEN
-            stopped := format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', judged.timeline);
+            stopped := format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', here.timeline);
         END;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.notice_range_loss(bigint, text) IS
-'internal: stop granting ranges if some might have been lost; returns the settings,
-what the receipt says, and why nothing is granted, or NULL';
-
-CREATE FUNCTION snowflake_registry.has_to_report(
-    settings snowflake_registry.range_state,
-    standing text,
-    reported integer)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (settings.stopped IS NOT NULL OR standing IN ('other', 'away')) AND reported IS DISTINCT FROM settings.incarnation;
-
-COMMENT ON FUNCTION snowflake_registry.has_to_report(snowflake_registry.range_state, text, integer) IS
-'internal: whether a server has to report what it was granted, unless it has';
+COMMENT ON FUNCTION snowflake_registry.notice_range_loss(bigint, text, integer) IS
+'internal: stop granting ranges if some might have been lost; what the receipt says: none;
+other: it is another registry''s; known; lost: commits were lost; away: the registry was
+resumed without this server; why nothing is granted, or NULL; and whether the server has
+to report what it was granted, unless it has in this incarnation';
 
 CREATE FUNCTION snowflake_registry.note_evidence(
     directory uuid,

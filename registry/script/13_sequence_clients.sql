@@ -100,38 +100,31 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-    former uuid;
 BEGIN
     -- A server that was killed does not say that its ranges are gone; but it starts
     -- again, and calls.  A directory has one server at a time.  Only one that was
     -- copied with its machine is the same as another one: that has another start, or
     -- another address.  Who holds ranges calls get_floors() every 20 seconds.  One that
     -- calls right now is skipped.
-    FOR former IN
-        SELECT o.client FROM snowflake_registry.range_clients o
-        WHERE o.token_hash IS NOT NULL
-        AND EXISTS (SELECT FROM snowflake_registry.range_clients n
-                    WHERE n.directory = o.directory
-                    -- A machine can be put back to a snapshot of its memory, and its clock with it:
-                    -- then the life that began later has called before.
-                    AND (n.boot = o.boot AND n.started > o.started AND n.called_at > o.created_at
-                         OR o.called_at < clock_timestamp() - interval '1 min' AND n.created_at > o.called_at
-                            -- A call of a life before it can arrive late; where the start is not
-                            -- known, that a minute after its last call is not expected.
-                            AND ((n.boot = o.boot) IS NOT TRUE OR n.started >= o.started)
-                         AND n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr))
-        FOR UPDATE OF o SKIP LOCKED
-    LOOP
-        PERFORM snowflake_registry.end_range_client(former);
-    END LOOP;
+    PERFORM snowflake_registry.end_range_client(former.client)
+    FROM (SELECT o.client FROM snowflake_registry.range_clients o
+          WHERE o.token_hash IS NOT NULL
+          AND EXISTS (SELECT FROM snowflake_registry.range_clients n
+                      WHERE n.directory = o.directory
+                      -- A machine can be put back to a snapshot of its memory, and its clock with
+                      -- it: then the life that began later has called before.
+                      AND (n.boot = o.boot AND n.started > o.started AND n.called_at > o.created_at
+                           OR o.called_at < clock_timestamp() - interval '1 min' AND n.created_at > o.called_at
+                              -- A call of a life before it can arrive late; where the start is not
+                              -- known, that a minute after its last call is not expected.
+                              AND ((n.boot = o.boot) IS NOT TRUE OR n.started >= o.started)
+                           AND n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr))
+          FOR UPDATE OF o SKIP LOCKED) former;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.end_former_lives() IS
-'internal: servers that were started again have lost their ranges: they have the same
-directory, and either the same start of the machine, or the same name and address,
-and their former life has not called for a minute';
+'internal: former lives of servers that were started again have lost their ranges';
 
 CREATE FUNCTION snowflake_registry.wait_for_holders(
     client uuid,

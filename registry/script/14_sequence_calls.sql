@@ -54,8 +54,8 @@ BEGIN
     -- All transactions lock in this order: own client, state, sequences.
     called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
     c := called.holder;
-    noticed := snowflake_registry.notice_range_loss(receipt, server_name);
-    must_report := coalesce(snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported), false);
+    noticed := snowflake_registry.notice_range_loss(receipt, server_name, c.reported);
+    must_report := coalesce(noticed.must_report, false);
     in_order := noticed.standing IS NOT NULL AND noticed.stopped IS NULL AND NOT must_report;
     new_receipt := receipt;
     -- While nothing is granted, who is superseded may be so because its last calls
@@ -268,8 +268,8 @@ BEGIN
     -- What this writes need not be durable.
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT * INTO c FROM snowflake_registry.range_clients k WHERE k.client = get_floors.client;
-    noticed := snowflake_registry.notice_range_loss(receipt, c.server_name);
-    IF c.token_hash IS NULL AND c.calls > 0 OR snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported) THEN
+    noticed := snowflake_registry.notice_range_loss(receipt, c.server_name, c.reported);
+    IF c.token_hash IS NULL AND c.calls > 0 OR noticed.must_report THEN
         RETURN NEXT;
     END IF;
     -- For end_former_lives().
@@ -384,19 +384,15 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(unconfirmed || confirmed) t);
-    c snowflake_registry.range_clients;
 BEGIN
     PERFORM snowflake_registry.begin_range_call();
-    SELECT * INTO c FROM snowflake_registry.range_clients k
-    -- Otherwise, A's memory is resumed twice, one of the two is shut down, and
-    -- floors do not wait for the other one anymore.
-    WHERE k.client = return_ranges.client AND k.token_hash = ANY (hashes)
-    FOR UPDATE;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    PERFORM snowflake_registry.end_range_client(client);
-    RETURN true;
+    PERFORM snowflake_registry.end_range_client(own.client)
+    FROM (SELECT k.client FROM snowflake_registry.range_clients k
+          -- Otherwise, A's memory is resumed twice, one of the two is shut down, and
+          -- floors do not wait for the other one anymore.
+          WHERE k.client = return_ranges.client AND k.token_hash = ANY (hashes)
+          FOR UPDATE) own;
+    RETURN FOUND;
 END
 $$;
 

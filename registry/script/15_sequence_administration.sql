@@ -1,21 +1,18 @@
 -- functions for administrators: ranges of sequences
 
 CREATE FUNCTION snowflake_registry.lock_range_state()
-RETURNS snowflake_registry.range_state
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-    st snowflake_registry.range_state;
 BEGIN
     PERFORM snowflake_registry.check_transaction();
-    SELECT * INTO st FROM snowflake_registry.range_state FOR UPDATE;
+    PERFORM FROM snowflake_registry.range_state FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'registry grants no ranges of sequences'
             USING ERRCODE = 'undefined_object',
             HINT = 'To have it grant them, call snowflake_registry.add_database() in the database of the registry.';
     END IF;
-    RETURN st;
 END
 $$;
 
@@ -203,19 +200,15 @@ SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
 DECLARE
-    ended integer := 0;
-    silent uuid;
+    ended integer;
 BEGIN
     PERFORM snowflake_registry.lock_range_state();
-    FOR silent IN
-        SELECT c.client FROM snowflake_registry.range_clients c
-        WHERE c.server_name = free_ranges.server_name AND c.token_hash IS NOT NULL
-        AND c.called_at < clock_timestamp() - interval '1 min'
-        FOR UPDATE SKIP LOCKED
-    LOOP
-        PERFORM snowflake_registry.end_range_client(silent);
-        ended := ended + 1;
-    END LOOP;
+    PERFORM snowflake_registry.end_range_client(silent.client)
+    FROM (SELECT c.client FROM snowflake_registry.range_clients c
+          WHERE c.server_name = free_ranges.server_name AND c.token_hash IS NOT NULL
+          AND c.called_at < clock_timestamp() - interval '1 min'
+          FOR UPDATE SKIP LOCKED) silent;
+    GET DIAGNOSTICS ended = ROW_COUNT;
     IF ended = 0 THEN
         RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
             USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -323,28 +316,24 @@ SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
 DECLARE
-    st record := snowflake_registry.lock_range_state();
-    here record := snowflake_registry.place();
-    moved text;
+    st record;
 BEGIN
+    PERFORM snowflake_registry.lock_range_state();
     IF skip IS NULL OR skip < 0 THEN
         RAISE EXCEPTION 'skip must be at least 0'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     -- Otherwise, it is promoted, and resumed before a call has noticed that, on reports
     -- from before.
-    moved := (snowflake_registry.judge_receipt(st, 0, NULL)).reason;
-    IF moved IS NOT NULL THEN
-        PERFORM snowflake_registry.note_stop(moved, 0);
-        st := (SELECT s FROM snowflake_registry.range_state s);
-    END IF;
+    st := (snowflake_registry.notice_range_loss(0, NULL, NULL)).settings;
     IF skip = 0 AND st.stopped IS NOT NULL THEN
         PERFORM snowflake_registry.check_reports(st, servers);
     END IF;
 
     RETURN QUERY SELECT * FROM snowflake_registry.continue_above_reports(skip);
     UPDATE snowflake_registry.range_state s
-    SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;
+    SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline
+    FROM snowflake_registry.place() here;
 END
 $$;
 

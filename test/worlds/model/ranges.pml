@@ -224,7 +224,7 @@ inline copy_registry(to, from)
 							 (BUG == COPY_STOPS && now_there.holder[whose].receipts == (number)) || \
 							 (BUG != COPY_STOPS && now_there.holder[whose].receipts >= (number)))
 
-/* notice_range_loss(), has_to_report(): what a receipt says. */
+/* notice_range_loss(): what a receipt says. */
 inline judge(number, whose, made_in)
 {
 	known = KNOWS(number, whose);
