@@ -8,29 +8,6 @@ RETURN least(last, 9223372036854775806);
 COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
 'internal: last number that can be granted, so that the next one is a bigint';
 
-CREATE FUNCTION snowflake_registry.add_range_sequences(
-    databases text[],
-    names text[],
-    lasts bigint[],
-    floors bigint[])
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, sampled_at, previous_at)
-    SELECT DISTINCT ON (d.database_group, u.name)
-           d.database_group, u.name, u.last, u.floor + 1, u.floor, clock_timestamp(), clock_timestamp()
-    FROM unnest(databases, names, lasts, floors) u(database, name, last, floor)
-        JOIN snowflake_registry.range_databases d ON d.database = u.database
-    WHERE d.database_group IS NOT NULL AND u.floor < snowflake_registry.usable_last(u.last)
-    AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences s
-                    WHERE s.database_group = d.database_group AND s.name = u.name)
-    ORDER BY d.database_group, u.name, u.floor DESC
-    ON CONFLICT DO NOTHING;
-END;
-
-COMMENT ON FUNCTION snowflake_registry.add_range_sequences(text[], text[], bigint[], bigint[]) IS
-'internal: add those sequences that are not known, and have a floor';
-
 CREATE FUNCTION snowflake_registry.lock_range_sequences(
     databases text[],
     names text[])
@@ -74,29 +51,6 @@ COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
 'internal: lock the sequences of a call until the end of the transaction, but those
 that others have locked for long';
 
-CREATE FUNCTION snowflake_registry.acknowledge_floor(
-    client uuid,
-    database text,
-    name text,
-    acknowledged bigint)
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    -- No more than the floor of the sequence.  Otherwise, A wants a floor of 1000 that
-    -- is refused, is granted 101 to 200, and B's floor of 500 does not wait for A.  The
-    -- database may have been removed, so the group is that of the range.
-    UPDATE snowflake_registry.held_ranges h
-    SET acknowledged_floor = least(acknowledged, s.floor),
-        floor_pending = h.floor_pending AND coalesce(acknowledged < s.floor, false)
-    FROM snowflake_registry.range_sequences s
-    WHERE s.database_group = h.database_group AND s.name = h.name
-    AND h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
-    AND h.acknowledged_floor < least(acknowledged, s.floor);
-END;
-
-COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint) IS
-'internal: a server gives out no number up to a floor anymore (NULL: that of the sequence)';
-
 CREATE FUNCTION snowflake_registry.grant_range(
     INOUT s snowflake_registry.range_sequences,
     c snowflake_registry.range_clients,
@@ -113,22 +67,18 @@ DECLARE
     clock timestamptz := clock_timestamp();
     remaining bigint := snowflake_registry.usable_last(least(s.last, last)) - s.next + 1;
     h snowflake_registry.held_ranges;
-    holds boolean;
-    unconfirmed boolean := false;
+    unconfirmed boolean;
 BEGIN
     SELECT * INTO h FROM snowflake_registry.held_ranges r
     WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
-    holds := FOUND;
-    IF holds THEN
-        unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
-        -- Otherwise, answers that do not arrive exhaust the numbers.
-        IF unconfirmed AND h.latest_last <= last AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
-            first_number := greatest(h.latest_first, s.floor + 1);
-            last_number := h.latest_last;
-            UPDATE snowflake_registry.held_ranges r SET call = c.calls, latest_first = first_number
-            WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
-            RETURN;
-        END IF;
+    unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
+    -- Otherwise, answers that do not arrive exhaust the numbers.
+    IF unconfirmed AND h.latest_last <= last AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
+        first_number := greatest(h.latest_first, s.floor + 1);
+        last_number := h.latest_last;
+        UPDATE snowflake_registry.held_ranges r SET call = c.calls, latest_first = first_number
+        WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
+        RETURN;
     END IF;
 
     IF remaining < greatest(least_count, 1) THEN
@@ -150,23 +100,19 @@ BEGIN
         previous = s.previous, previous_at = s.previous_at
     WHERE t.database_group = s.database_group AND t.name = s.name;
 
-    IF holds THEN
-        -- The latest range is the one in use now, unless it never arrived, and
-        -- those before it are exhausted.
-        UPDATE snowflake_registry.held_ranges r
-        SET database_group = s.database_group, call = c.calls,
-            previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END,
-            latest_first = first_number, latest_last = last_number, last = grant_range.last,
-            least_count = grant_range.least_count, wish = count, granted_at = clock, used_at = clock
-        WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
-    ELSE
-        -- Half of what is wanted at a start: otherwise, a burst is granted with each.
-        INSERT INTO snowflake_registry.held_ranges
-            (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
-             last, least_count, wish, granted_at, used_at)
-        VALUES (c.client, database, s.name, s.database_group, c.calls, first_number, first_number, last_number, s.floor,
-                last, least_count, count / 2, clock, coalesce(snowflake_registry.forget_former_ranges(c, s, database), clock));
-    END IF;
+    -- Half of what is wanted at a start: otherwise, a burst is granted with each.
+    INSERT INTO snowflake_registry.held_ranges AS r
+        (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
+         last, least_count, wish, granted_at, used_at)
+    VALUES (c.client, database, s.name, s.database_group, c.calls, first_number, first_number, last_number, s.floor,
+            last, least_count, count / 2, clock,
+            coalesce(CASE WHEN h.client IS NULL THEN snowflake_registry.forget_former_ranges(c, s, database) END, clock))
+    -- The latest range is the one in use now, unless it never arrived, and those before it
+    -- are exhausted.
+    ON CONFLICT ON CONSTRAINT held_ranges_pkey DO UPDATE
+    SET (database_group, call, latest_first, latest_last, last, least_count, wish, granted_at, used_at) =
+        (s.database_group, c.calls, first_number, last_number, excluded.last, excluded.least_count, count, clock, clock),
+        previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END;
 END
 $$;
 

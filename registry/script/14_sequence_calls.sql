@@ -84,9 +84,16 @@ BEGIN
         RETURN;
     END IF;
     -- New ones before any other is locked, as these are: see lock_range_sequences().
-    IF noticed.stopped IS NULL THEN
-        PERFORM snowflake_registry.add_range_sequences(databases, names, lasts, floors);
-    END IF;
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, sampled_at, previous_at)
+    SELECT DISTINCT ON (d.database_group, w.name)
+           d.database_group, w.name, w.last, w.floor + 1, w.floor, clock_timestamp(), clock_timestamp()
+    FROM unnest(databases, names, lasts, floors) w(database, name, last, floor)
+        JOIN snowflake_registry.range_databases d ON d.database = w.database
+    WHERE noticed.stopped IS NULL AND d.database_group IS NOT NULL AND w.floor < snowflake_registry.usable_last(w.last)
+    AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences q
+                    WHERE q.database_group = d.database_group AND q.name = w.name)
+    ORDER BY d.database_group, w.name, w.floor DESC
+    ON CONFLICT DO NOTHING;
     PERFORM snowflake_registry.lock_range_sequences(databases, names);
     grant_time_ms := extract(epoch FROM (noticed.settings).grant_time) * 1000;
 
@@ -153,11 +160,16 @@ BEGIN
             RETURNING * INTO s;
         END IF;
         floor := CASE WHEN s.floor > u.last THEN u.last ELSE s.floor END;
-        IF u.floor IS NOT NULL AND NOT busy THEN
-            -- Who has a lower MAXVALUE has no numbers above it, either.
-            PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name,
-                CASE WHEN u.floor < u.last THEN u.floor END);
-        END IF;
+        -- Who has a lower MAXVALUE has no numbers above it, either.  No more than the floor of the
+        -- sequence: otherwise, A wants a floor of 1000 that is refused, is granted 101 to 200, and
+        -- B's floor of 500 does not wait for A.  The database may have been removed, so the group is
+        -- that of the range.
+        UPDATE snowflake_registry.held_ranges h
+        SET acknowledged_floor = a.floor, floor_pending = h.floor_pending AND a.floor < q.floor
+        FROM snowflake_registry.range_sequences q
+            CROSS JOIN LATERAL (SELECT least(CASE WHEN u.floor < u.last THEN u.floor END, q.floor) AS floor) a
+        WHERE u.floor IS NOT NULL AND NOT busy AND q.database_group = h.database_group AND q.name = h.name
+        AND h.client = c.client AND h.database = u.database AND h.name = u.name AND h.acknowledged_floor < a.floor;
         IF problem IS NULL AND u.floor IS NOT NULL THEN
             waits_for := snowflake_registry.wait_for_holders(client, u.database, s.database_group, s.name, u.floor);
         END IF;
