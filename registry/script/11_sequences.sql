@@ -83,14 +83,10 @@
 CREATE TABLE snowflake_registry.range_state (
     id integer PRIMARY KEY CHECK (id = 1),
     grant_time interval NOT NULL,  -- for how long servers keep numbers in reserve
-    -- whether only standbys are promoted that have all commits
-    lossless_failover boolean NOT NULL,
-    -- system identifier, and OIDs of the database and of the table grants, when the ranges were
-    -- granted
-    identity text NOT NULL,
+    lossless_failover boolean NOT NULL,  -- whether only standbys are promoted that have all commits
+    identity text NOT NULL,  -- that of snowflake_registry.place() when ranges were granted last
     timeline bigint NOT NULL,  -- timeline on which the last ranges were granted
-    -- by what its receipts differ from those of other registries: drawn once
-    registry integer NOT NULL,
+    registry integer NOT NULL,  -- by what its receipts differ from those of others: drawn once
     -- how often it stopped, also before it was restored, as far as servers have proved it
     incarnation integer NOT NULL DEFAULT 0,
     stopped text,  -- why no ranges are granted; NULL if they are
@@ -98,21 +94,17 @@ CREATE TABLE snowflake_registry.range_state (
 );
 
 COMMENT ON TABLE snowflake_registry.range_state IS
-'whether ranges of sequences are granted; one row, or none before the first
-snowflake_registry.add_database()';
+'whether ranges are granted; one row, or none before the first snowflake_registry.add_database()';
 
 CREATE TABLE snowflake_registry.range_databases (
     database text PRIMARY KEY CHECK (length(database) <= 63),  -- name of the database, on all servers
-    -- group of databases that share their sequences; NULL: it was removed, or only servers know
-    -- it
+    -- group of databases that share their sequences; NULL: removed, or only servers know it
     database_group text,
-    -- the group when it was removed last, or the name of one that was not added
-    former_group text
+    former_group text  -- the group when it was removed last, or the name of one that was not added
 );
 
 COMMENT ON TABLE snowflake_registry.range_databases IS
-'databases that have sequences of kind "range"; see
-snowflake_registry.add_database()';
+'databases that have sequences of kind "range"; see snowflake_registry.add_database()';
 
 CREATE TABLE snowflake_registry.range_sequences (
     database_group text,  -- group of databases that share the sequence
@@ -122,8 +114,7 @@ CREATE TABLE snowflake_registry.range_sequences (
     -- number up to which all are in use without having been granted, or may be
     floor bigint NOT NULL CHECK (floor >= 0),
     granted bigint NOT NULL DEFAULT 0,  -- how many numbers were granted
-    -- how many of these servers had left when they ended, at most, without those that are still
-    -- in snowflake_registry.held_ranges
+    -- how many of these servers had left when they ended, at most, but those in held_ranges
     lost bigint NOT NULL DEFAULT 0,
     sampled bigint NOT NULL DEFAULT 0,  -- granted, at sampled_at
     sampled_at timestamptz NOT NULL,  -- a time within the last day before the last grant
@@ -134,37 +125,28 @@ CREATE TABLE snowflake_registry.range_sequences (
 ) WITH (fillfactor = 50);
 
 COMMENT ON TABLE snowflake_registry.range_sequences IS
-'sequences of which ranges are granted; see the view
-snowflake_registry.sequences';
+'sequences of which ranges are granted; see the view snowflake_registry.sequences';
 
 -- Rows are never removed: who resumes an old snapshot of its memory is superseded.
 
 CREATE TABLE snowflake_registry.range_clients (
     client uuid PRIMARY KEY,  -- identifier, drawn when the shared memory is initialized
-    -- SHA-256 of a secret, drawn for the last call; NULL if the server has given up all its
-    -- ranges
-    token_hash bytea,
+    token_hash bytea,  -- SHA-256 of a secret, drawn for the last call; NULL: it has given up all
     calls bigint NOT NULL DEFAULT 0,  -- number of the last call
-    -- numbers of calls whose answers did not arrive, and of which ranges have not been granted
-    -- again
+    -- calls whose answers did not arrive, and of which ranges have not been granted again
     lost_calls bigint[] NOT NULL DEFAULT '{}',
     -- what its receipts have in common
     receipt_id integer NOT NULL UNIQUE DEFAULT 1 + floor(random() * 4194303)::integer,
     receipts integer NOT NULL DEFAULT 0,  -- how many it got: the number of the last one
-    -- incarnation of the registry in which it has reported what it was granted; NULL: it need
-    -- not have
+    -- incarnation of the registry in which it has reported what it was granted; NULL: none
     reported integer,
-    -- incarnation of the registry, and of how many sequences the calls of its last report told
-    -- in it
+    -- incarnation of the registry, and of how many sequences its last report told in it
     reporting integer[],
     server_name text,  -- name of the server, as the server gave it
     client_addr inet,  -- address that the server called from; NULL for a Unix-domain socket
     boot uuid,  -- identifier of the time since the server's machine was started; NULL: not known
-    -- identifier of the server's data directory: no other one that exists on the machine has it,
-    -- but that of a copy of the whole machine
-    directory uuid,
-    -- when the shared memory was initialized, in microseconds of a clock that begins with the
-    -- machine's start and is not set
+    directory uuid,  -- identifier of the data directory, which only a copy of the machine has, too
+    -- when the shared memory was initialized: microseconds of a clock of the boot, never set
     started bigint,
     created_at timestamptz NOT NULL,  -- time of the first call
     -- time of the last call, or up to 10 seconds before that of snowflake_registry.get_floors()
@@ -185,16 +167,13 @@ CREATE TABLE snowflake_registry.held_ranges (
     latest_first bigint NOT NULL,  -- first number of the latest range
     latest_last bigint NOT NULL,  -- last number of the latest range
     acknowledged_floor bigint NOT NULL,  -- the server gives out no number up to this one
-    -- whether snowflake_registry.get_floors() has the floor of the sequence
-    floor_pending boolean NOT NULL DEFAULT false,
+    floor_pending boolean NOT NULL DEFAULT false,  -- whether get_floors() has the sequence's floor
     last bigint NOT NULL,  -- MAXVALUE of the sequence on this server
-    -- fewest numbers that the server can use
-    least_count bigint NOT NULL CHECK (least_count BETWEEN 1 AND 1999999),
+    least_count bigint NOT NULL CHECK (least_count BETWEEN 1 AND 1999999),  -- fewest it can use
     -- how many numbers the server wanted last, or half of what it wanted at its start
     wish bigint NOT NULL CHECK (wish BETWEEN 0 AND 2147483648),
     granted_at timestamptz NOT NULL,  -- time of the latest range
-    -- time when the server began to use a range last, as it asked for the next one
-    used_at timestamptz NOT NULL,
+    used_at timestamptz NOT NULL,  -- when it began to use a range: it asked for the next one
     PRIMARY KEY (client, database, name)
 ) WITH (fillfactor = 50);
 
@@ -202,8 +181,7 @@ CREATE INDEX held_ranges_name ON snowflake_registry.held_ranges (database_group,
 CREATE INDEX held_ranges_pending ON snowflake_registry.held_ranges (client) WHERE floor_pending;
 
 COMMENT ON TABLE snowflake_registry.held_ranges IS
-'what servers can give out, if they have a token; see the view
-snowflake_registry.range_holders';
+'what servers can give out, if they have a token; see the view snowflake_registry.range_holders';
 
 CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
     WHERE token_hash IS NOT NULL;

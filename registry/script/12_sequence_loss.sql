@@ -143,9 +143,8 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.notice_range_loss(bigint, text, integer) IS
 'internal: stop granting ranges if some might have been lost; what the receipt says: none;
-other: it is another registry''s; known; lost: commits were lost; away: the registry was
-resumed without this server; why nothing is granted, or NULL; and whether the server has
-to report what it was granted, unless it has in this incarnation';
+other: another registry''s; known; lost: commits were; away: from before it was resumed;
+why nothing is granted, or NULL; whether the server has to report what it was granted';
 
 CREATE FUNCTION snowflake_registry.note_evidence(
     directory uuid,

@@ -27,8 +27,7 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.begin_range_call() IS
-'internal: what each call of a server begins with; it keeps triggers from being created
-until the end of the transaction;
+'internal: what each call of a server begins with; no triggers until the transaction ends;
 errors: 55000 if there are some, 0A000 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_registry.lock_range_client(

@@ -194,22 +194,20 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.get_ranges(uuid, uuid, uuid[], uuid, bigint, text, text[], text[], bigint[], bigint[], bigint[], bigint[], text[], uuid, uuid, bigint) IS
-'for servers: get a range of each of up to 100 sequences, of about so many numbers
-(0: none), but at least so many, and have nobody give out numbers up to a floor
-(NULL: none);
+'for servers: get a range of each of up to 100 sequences, of about so many numbers (0:
+none), but at least so many, and have nobody give out numbers up to a floor (NULL: none);
 confirmed is the new_token of the last call whose answer arrived, unconfirmed are
 those of calls since then, which granted the same again; receipt is the new_receipt
 that the server has kept last, 0 if it never had one; sources are the databases that
 sequences were copied from (NULL: none); boot and directory identify the start of the
 server''s machine and its data directory, started is when its shared memory was
 initialized: a former life there has ended;
-one row for each sequence in this order, with the greatest floor known, what is
-granted next (NULL: the sequence is not known), and the servers that may still give
-out numbers up to the given floor; problem_kind is a word, problem a sentence; each
-row has the receipt, which the server must keep durably before it uses anything of the
-answer, and whether it has to call snowflake_registry.report_ranges(); no row: another
-one continues with the memory of this server, which has to give up its ranges; for
-roles granted EXECUTE;
+one row for each sequence in this order, with the greatest floor known, what is granted
+next (NULL: the sequence is not known), and the servers that may still give out numbers up
+to the given floor; problem_kind is a word, problem a sentence; each row has the receipt,
+which the server must keep durably before it uses anything of the answer, and whether it
+has to call snowflake_registry.report_ranges(); no row: another one continues with the
+memory of this server, which has to give up its ranges; for roles granted EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
 longer than a second, 22023 if new_token is NULL or one of the other tokens, 23502 and
 23514 if another argument is wrong, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -380,8 +378,7 @@ complete with the last one of these calls; before: of how many the calls before 
 unread: how many sequences of the report have keys that could not be read now, for which
 the registry waits if it grants ranges;
 false: another one continues with the memory of this server, which has to give up its
-ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
-EXECUTE;
+ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
 longer than a second, 23502 and 23514 if an argument is wrong, 55000 if the registry does
 not know of the calls before, 0A000 above READ COMMITTED, 25006 on a standby';

@@ -18,8 +18,7 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_state() IS
 'internal: lock the state until the end of the transaction;
-errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
-a standby';
+errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.add_database(
     database text,
@@ -220,11 +219,9 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.free_ranges(text) IS
 'a server has ended, and gives out no numbers anymore: floors do not wait for it;
-returns how many lives of it held ranges; for superusers, and roles granted
-EXECUTE;
-errors: 55000 if no server of this name holds ranges and has not called for a
-minute, 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
-a standby';
+returns how many lives of it held ranges; for superusers, and roles granted EXECUTE;
+errors: 55000 if no server of this name holds ranges and has not called for a minute,
+42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.stop_ranges(reason text)
 RETURNS void
@@ -303,9 +300,8 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.check_reports(snowflake_registry.range_state, integer) IS
-'internal: since the registry stopped granting ranges, so many servers, among them all
-that it knows, have reported all that they were granted;
-error: 55000 if not';
+'internal: so many servers, among them all known ones, have reported all that they were
+granted since the registry stopped granting ranges; error: 55000 if not';
 
 CREATE FUNCTION snowflake_registry.resume_ranges(
     skip bigint,
@@ -342,9 +338,7 @@ COMMENT ON FUNCTION snowflake_registry.resume_ranges(bigint, integer) IS
 above all that servers have reported since then, and above so many numbers more, for
 what they have not; 0 only if so many servers have reported all that they were granted,
 and no other one ever used the registry;
-returns each sequence with its next number before and after, the greatest number
-that a server was granted, and those servers; for superusers, and roles granted
-EXECUTE;
-errors: 22023 if skip is NULL or negative, 55000 if it is 0 and that is not so,
-42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a
-standby';
+returns each sequence with its next number before and after, the greatest number that a
+server was granted, and those servers; for superusers, and roles granted EXECUTE;
+errors: 22023 if skip is NULL or negative, 55000 if it is 0 and that is not so, 42704 if
+no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
