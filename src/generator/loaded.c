@@ -17,18 +17,25 @@
 #include "generator/state.h"
 #include "shared/compat.h"
 
+static inline void
+check_loaded(bool scheme_suffices)
+{
+	if (unlikely(snowflake_state == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
+				 scheme_suffices ?
+				 errdetail("A function that is given a scheme does not need that: snowflake_parse(id, 'shardingsphere') uses the default scheme.") : 0,
+				 errhint("Append snowflake to \"shared_preload_libraries\" in postgresql.conf and restart the server.")));
+}
+
 /*
  * Fail if this server has no generator.
  */
 void
 snowflake_check_loaded(void)
 {
-	if (unlikely(snowflake_state == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
-				 errdetail("A function that is given a scheme does not need that: snowflake_parse(id, 'shardingsphere') uses the default scheme."),
-				 errhint("Append snowflake to \"shared_preload_libraries\" in postgresql.conf and restart the server.")));
+	check_loaded(false);
 }
 
 /*
@@ -51,6 +58,6 @@ snowflake_check_primary(const char *action)
 const SnowflakeScheme *
 snowflake_server_scheme(void)
 {
-	snowflake_check_loaded();
+	check_loaded(true);
 	return &snowflake_layout.scheme;
 }
