@@ -745,7 +745,7 @@ sub possible ($fault)
 	# As many failovers as the registry allows, where waiting takes hours; and as
 	# there are nodes.
 	return 0 if !defined $world{registry_standby} || @{ $world{spares} } < $promotions - 1;
-	return 0 if $plan->{long} && $world{failovers} + $promotions > $plan->{failovers};
+	return 0 if !may_lose_grants() && $world{failovers} + $promotions > $plan->{failovers};
 	return !next_slices_rest($promotions);
 }
 
