@@ -27,6 +27,7 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "ids/ids.h"
+#include "new_tables/alter.h"
 #include "new_tables/new_tables.h"
 #include "ranges/elsewhere.h"
 #include "ranges/slots.h"
@@ -122,6 +123,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	bool		drops = snowflake_prepare_drop(pstmt->utilityStmt);
 	SnowflakeDefinition definition;
 
+	if (resets)
+		pstmt = snowflake_prepare_alter(pstmt);
 	snowflake_begin_definition(&definition, pstmt->utilityStmt, context);
 	execute_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv,
 					dest, qc);

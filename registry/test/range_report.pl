@@ -21,7 +21,7 @@ query(qq{$by_default SELECT format('CREATE TABLE t%s (id serial PRIMARY KEY)', i
 query(q{CREATE ROLE mallory CREATEDB; CREATE SCHEMA mallory AUTHORIZATION mallory});
 
 # A sequence that the registry refuses
-query(qq{SET ROLE mallory; $by_default CREATE SEQUENCE mallory.below AS integer; ALTER SEQUENCE mallory.below MINVALUE -10 MAXVALUE -1 START -5 RESTART});
+query(qq{SET ROLE mallory; $by_default CREATE SEQUENCE mallory.below AS integer; ALTER SEQUENCE mallory.below MINVALUE -10 MAXVALUE -1 START -5});
 
 # One of a database whose name is not UTF-8
 query(q{CREATE DATABASE bytes ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0});

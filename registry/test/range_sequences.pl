@@ -236,9 +236,10 @@ sql_fails($a, q{SELECT nextval('sm_id_seq')}, qr/2200H/, 'also for the next call
 query($_, q{CREATE SEQUENCE lower; SELECT snowflake_set_sequence_kind('lower', 'range')}) foreach $a, $b;
 take($b, 'lower', 1);
 take($a, 'lower', 300);
-is(sql_error($a, 'BEGIN; ALTER SEQUENCE lower MAXVALUE 5000 RESTART; ROLLBACK'), '', 'a lower MAXVALUE that is rolled back');
+is(sql_error($a, 'BEGIN; ALTER SEQUENCE lower MAXVALUE 5000; ROLLBACK'), '', 'a lower MAXVALUE that is rolled back');
 take($a, 'lower', 100);
-query($_, 'ALTER SEQUENCE lower MAXVALUE 5000 RESTART') foreach $a, $b;
+query($a, 'ALTER SEQUENCE lower MAXVALUE 5000');
+query($b, 'ALTER SEQUENCE lower MAXVALUE 5000 RESTART');
 becomes_true($a, q{SELECT nextval('lower') > 300}, 'numbers continue below the new MAXVALUE');
 take($b, 'lower', 100);
 sql_fails($a, q{DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM nextval('lower'); END LOOP; END $$},

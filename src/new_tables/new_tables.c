@@ -93,29 +93,65 @@ fit_default(const char *column, Oid type, Node *expression)
 }
 
 /*
- * Fit those of a column of the statement.  That of a partition or of a typed table has no
- * type.
+ * Fit those of a column of the statement.  One without a type gets it from another
+ * table, or a type.
  */
 static void
-fit_column(const ColumnDef * column)
+fit_column(const ColumnDef * column, Oid template)
 {
 	const Constraint *initial = find_constraint(column->constraints, CONSTR_DEFAULT);
+	Oid			type = InvalidOid;
 
-	if (initial != NULL && column->typeName != NULL)
-		fit_default(column->colname, LookupTypeNameOid(NULL, column->typeName, true),
-					initial->raw_expr);
+	if (initial == NULL)
+		return;
+	if (column->typeName != NULL)
+		type = LookupTypeNameOid(NULL, column->typeName, true);
+	else if (OidIsValid(template) &&
+			 get_attnum(template, column->colname) != InvalidAttrNumber)
+		type = get_atttype(template, get_attnum(template, column->colname));
+	fit_default(column->colname, type, initial->raw_expr);
+}
+
+/*
+ * Where columns without a type get it from, or InvalidOid.
+ */
+static Oid
+find_template(const CreateStmt * statement)
+{
+	Oid			type;
+
+	if (statement->partbound != NULL)
+		return RangeVarGetRelid(linitial(statement->inhRelations), NoLock, true);
+	if (statement->ofTypename == NULL)
+		return InvalidOid;
+	type = LookupTypeNameOid(NULL, statement->ofTypename, true);
+	return OidIsValid(type) ? get_typ_typrelid(type) : InvalidOid;
 }
 
 static void
 begin_create(const CreateStmt * statement)
 {
+	Oid			template = find_template(statement);
 	ListCell   *cell;
 
 	foreach(cell, statement->tableElts)
 	{
 		if (IsA(lfirst(cell), ColumnDef))
-			fit_column(lfirst(cell));
+			fit_column(lfirst(cell), template);
 	}
+}
+
+/*
+ * Fit those of the default of a domain.
+ */
+static void
+fit_domain(const CreateDomainStmt * statement)
+{
+	const Constraint *initial = find_constraint(statement->constraints, CONSTR_DEFAULT);
+
+	if (initial != NULL)
+		fit_default(strVal(llast(statement->domainname)),
+					LookupTypeNameOid(NULL, statement->typeName, true), initial->raw_expr);
 }
 
 static void
@@ -132,7 +168,7 @@ begin_add_column(SnowflakeDefinition *definition, const ColumnDef * column)
 {
 	definition->adds_identity |=
 		find_constraint(column->constraints, CONSTR_IDENTITY) != NULL;
-	fit_column(column);
+	fit_column(column, InvalidOid);
 }
 
 /*
@@ -225,6 +261,8 @@ begin_with_setting(SnowflakeDefinition *definition, ProcessUtilityContext contex
 		definition->statement = NULL;
 	else if (IsA(statement, AlterTableStmt))
 		begin_alter(definition, (const AlterTableStmt *) statement);
+	else if (IsA(statement, CreateDomainStmt))
+		fit_domain((const CreateDomainStmt *) statement);
 	else
 		/* The first field of what creates a foreign table is this. */
 		begin_create((const CreateStmt *) statement);
@@ -240,7 +278,8 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 	memset(definition, 0, sizeof(SnowflakeDefinition));
 	if (IsBinaryUpgrade || XactReadOnly ||
 		(!IsA(statement, CreateSeqStmt) && !IsA(statement, CreateStmt) &&
-		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt)))
+		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt) &&
+		 !IsA(statement, CreateDomainStmt)))
 		return;
 	if (IsA(statement, AlterTableStmt))
 	{

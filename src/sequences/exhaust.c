@@ -24,7 +24,6 @@
 #include "commands/sequence.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "replication/worker_internal.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -158,28 +157,7 @@ exhaust_copied(Oid relid, void *arg)
 }
 
 /*
- * Is a statement ALTER SEQUENCE ... OWNED BY, which each serial column has?
- */
-static bool
-sets_owner_only(const AlterSeqStmt *statement)
-{
-	return list_length(statement->options) == 1 &&
-		strcmp(linitial_node(DefElem, statement->options)->defname, "owned_by") == 0;
-}
-
-/*
- * Can a utility statement reset the position of sequences?
- */
-bool
-snowflake_resets_sequences(const Node *statement)
-{
-	if (IsA(statement, AlterSeqStmt))
-		return !sets_owner_only((const AlterSeqStmt *) statement);
-	return IsA(statement, TruncateStmt) && ((const TruncateStmt *) statement)->restart_seqs;
-}
-
-/*
- * Such a statement begins.
+ * A statement begins that can reset sequences.
  */
 void
 snowflake_begin_resets(void)

@@ -12,15 +12,12 @@
 #ifndef SNOWFLAKE_EXHAUST_H
 #define SNOWFLAKE_EXHAUST_H
 
-#include "nodes/nodes.h"
-
 #include "sequences/label.h"
 
 extern PGDLLEXPORT SequenceLabel snowflake_sequence_label(Oid relid);
 extern void snowflake_exhaust(Oid relid);
 extern bool snowflake_exhaust_in_place(Oid relid);
 extern void snowflake_watch_resets(void);
-extern bool snowflake_resets_sequences(const Node *statement);
 extern void snowflake_begin_resets(void);
 extern void snowflake_end_resets(void);
 extern void snowflake_exhaust_reset(bool altered);

@@ -115,7 +115,7 @@ is(join("\n", @cut), '', 'a heading of docs/troubleshooting.md has the whole mes
 # Of the symptoms, those that are not PostgreSQL's own, nor put together, are in the sources, too.
 my $sources = join "\n", map { Page::slurp($_) =~ s/\\"/"/gr } Page::sources(), Page::scripts();
 my ($symptoms) = $page->{text} =~ /^\| symptom \|.*?\n(.*?)\n\n/ms;
-my $of_postgres = qr/^(?:duplicate key|conflict=|integer out of|value |lastval |currval |out of shared|function "?snowflake_nextval|could not |security label|cannot drop function|permission denied for function |extension "snowflake" is not |invalid configuration|too many background|nextval: |rejects |RESTART value )/;
+my $of_postgres = qr/^(?:duplicate key|conflict=|integer out of|value |lastval |currval |out of shared|function "?snowflake_nextval|could not |security label|cannot drop function|permission denied for function |extension "snowflake" is not |invalid configuration|too many background|nextval: |rejects )/;
 my @symptoms = grep { / .* / && !/$of_postgres/ } map { /`([^`]+)`/g } $symptoms =~ /^\| (.*?) \| /mg;
 cmp_ok(scalar(@symptoms), '>', 4, 'symptoms are found on the page');
 is(join("\n", grep { my $s = $_; grep { index($sources, $_) < 0 } split /\.\.\./, $s } @symptoms), '', 'each message among the symptoms is in the sources');
