@@ -296,12 +296,15 @@ COMMIT;
 CREATE SEQUENCE narrow_seq;
 SELECT snowflake_set_sequence_kind('narrow_seq');
 CREATE DOMAIN small_number AS integer;
-CREATE TABLE narrow (a bigint DEFAULT nextval('narrow_seq'), b small_number DEFAULT nextval('narrow_seq'),
-    c numeric DEFAULT nextval('narrow_seq'), h text DEFAULT nextval('narrow_seq'), i float8 DEFAULT nextval('narrow_seq'));
+CREATE DOMAIN smaller_number AS small_number;
+CREATE DOMAIN decimal_number AS numeric(12, 2);
+CREATE TABLE narrow (a bigint DEFAULT nextval('narrow_seq'), b smaller_number DEFAULT nextval('narrow_seq'), c decimal_number DEFAULT nextval('narrow_seq'),
+    d numeric DEFAULT nextval('narrow_seq'), e numeric(19) DEFAULT nextval('narrow_seq'), f numeric(18) DEFAULT nextval('narrow_seq'),
+    g varchar(10) DEFAULT 'O' || nextval('narrow_seq'), h text DEFAULT nextval('narrow_seq'), i float8 DEFAULT nextval('narrow_seq'));
 SELECT column_name, column_type, problem FROM snowflake_sequences WHERE sequence = 'narrow_seq' ORDER BY column_name;
 DROP TABLE narrow;
 DROP SEQUENCE narrow_seq;
-DROP DOMAIN small_number;
+DROP DOMAIN smaller_number, small_number, decimal_number;
 DROP TABLE blocks;
 
 -- what resets a sequence leaves it exhausted

@@ -154,7 +154,7 @@ SELECT c.oid::regclass::text AS sequence,
             AND (c.relpersistence <> 'u' OR NOT pg_catalog.pg_is_in_recovery())
             AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
             THEN 'not exhausted: call nextval() or setval() of it'
-        WHEN l.label NOT LIKE 'range %' AND t.greatest IS NOT NULL OR t.greatest < 2147483648 AND t.greatest < s.seqmax
+        WHEN l.label NOT LIKE 'range %' AND t.greatest < 9223372036854775807 OR t.is_integer AND t.greatest < s.seqmax
             THEN 'column is too narrow'
         WHEN l.label ~ '^[a-z]+( [a-z]+_value=-?[0-9]+)? default( |$)' AND NOT d.is_other AND NOT d.is_stored
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
@@ -199,13 +199,25 @@ FROM pg_catalog.pg_sequence s
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = u.relid AND a.attnum = u.attnum
     LEFT JOIN LATERAL (
         -- The greatest integer that the column can have, which may be of a domain.
-        SELECT CASE coalesce(nullif(y.typbasetype, 0), y.oid)
+        WITH RECURSIVE base(type, typmod) AS (
+            SELECT a.atttypid, a.atttypmod
+            UNION ALL
+            SELECT y.typbasetype, greatest(b.typmod, y.typtypmod)
+            FROM base b JOIN pg_catalog.pg_type y ON y.oid = b.type AND y.typtype = 'd')
+        SELECT min(CASE type
                 WHEN 'pg_catalog.int2'::regtype THEN 32767
                 WHEN 'pg_catalog.int4'::regtype THEN 2147483647
                 WHEN 'pg_catalog.float4'::regtype THEN 16777216
                 WHEN 'pg_catalog.float8'::regtype THEN 9007199254740992
-            END AS greatest
-        FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid) t ON true
+                WHEN 'pg_catalog.numeric'::regtype
+                    THEN 10::numeric ^ (((typmod - 4) >> 16) - ((((typmod - 4) & 2047) # 1024) - 1024)) - 1
+                ELSE 10::numeric ^ (typmod - 4) - 1
+            END) AS greatest,
+            bool_or(type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)) AS is_integer
+        FROM base
+        WHERE type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype, 'pg_catalog.float4'::regtype, 'pg_catalog.float8'::regtype)
+            OR typmod >= 4 AND type IN ('pg_catalog.numeric'::regtype, 'pg_catalog.varchar'::regtype, 'pg_catalog.bpchar'::regtype)
+        ) t ON true
 WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
