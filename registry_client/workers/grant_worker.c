@@ -443,7 +443,6 @@ get_or_extend(Registry *registry)
 		return 0;
 	}
 
-	/* Errors that always differ must not take its turn in the log. */
 	ended = snowflake_granted_until() <= snowflake_next_tick();
 	log_end(ended);
 
