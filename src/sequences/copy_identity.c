@@ -43,7 +43,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "utils/fmgroids.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -190,8 +189,8 @@ put_defaults(const SnowflakeCopiedTable *table)
  * middle of a COPY, its transaction is rolled back before the end of the statement:
  * then, table and relation can be gone.
  */
-static void
-relation_changed(Datum arg, Oid relid)
+void
+snowflake_renew_identities(Oid relid)
 {
 	if (!IsTransactionState())
 		return;
@@ -239,7 +238,6 @@ check_perms(List *tables SNOWFLAKE_PERMS_PARAMETER, bool fails)
 void
 snowflake_watch_copies(void)
 {
-	CacheRegisterRelcacheCallback(relation_changed, 0);
 	prev_check_perms = ExecutorCheckPerms_hook;
 	ExecutorCheckPerms_hook = check_perms;
 }

@@ -20,6 +20,7 @@ extern FuncExpr *snowflake_marked_call(Oid function, Oid sequence);
 extern bool snowflake_is_marked(const Node *call);
 extern void snowflake_unmark_call(FuncExpr *call);
 extern void snowflake_watch_copies(void);
+extern void snowflake_renew_identities(Oid relid);
 extern SnowflakeCopiedTable *snowflake_begin_identities(const CopyStmt * copy);
 extern bool snowflake_end_identity(const FuncExpr *call);
 extern void snowflake_end_identities(SnowflakeCopiedTable *table);

@@ -25,7 +25,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "replication/worker_internal.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "sequences/exhaust.h"
@@ -210,8 +209,8 @@ is_watching(void)
 /*
  * A relation was changed, here or by others.
  */
-static void
-relation_changed(Datum arg, Oid relid)
+void
+snowflake_note_change(Oid relid)
 {
 	if (is_watching() && OidIsValid(relid))
 		is_changed = true;
@@ -244,7 +243,6 @@ call_hook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 void
 snowflake_watch_resets(void)
 {
-	CacheRegisterRelcacheCallback(relation_changed, 0);
 	RegisterXactCallback(end_transaction, NULL);
 	prev_needs_call_hook = needs_fmgr_hook;
 	needs_fmgr_hook = needs_call_hook;

@@ -18,6 +18,7 @@ extern PGDLLEXPORT SequenceLabel snowflake_sequence_label(Oid relid);
 extern void snowflake_exhaust(Oid relid);
 extern bool snowflake_exhaust_in_place(Oid relid);
 extern void snowflake_watch_resets(void);
+extern void snowflake_note_change(Oid relid);
 extern void snowflake_begin_resets(void);
 extern void snowflake_end_resets(void);
 extern void snowflake_exhaust_reset(bool altered);

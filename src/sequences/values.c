@@ -136,13 +136,16 @@ forget_all(void)
 }
 
 /*
- * A relation was changed: its privileges, its file, or its label.
+ * A relation was changed: its privileges, its file, or its label.  A session has room for
+ * ten such callbacks of all modules (Citus has five), so this is the only one of ours.
  */
 static void
 relation_changed(Datum arg, Oid relid)
 {
 	Sequence   *sequence;
 
+	snowflake_note_change(relid);
+	snowflake_renew_identities(relid);
 	invalidations++;
 	if (!OidIsValid(relid))
 		forget_all();

@@ -46,6 +46,15 @@ SKIP:
 		'', 'plpgsql_check finds nothing wrong in it');
 }
 
+# A session has room for ten callbacks of all modules.
+my $include = `pg_config --includedir-server`;
+chomp $include;
+
+# A private installation has no headers.
+$include =~ s/^.*\/tmp_check\/install// if !-e "$include/postgres.h";
+my $module = compile("$FindBin::RealBin/callbacks.c", '-shared', '-fPIC', '-Wno-unused-parameter', '-isystem', $include);
+is(query("LOAD '$module'; SELECT count(DISTINCT n) > 1 FROM t"), 't', 'a module has six of them, beside two of the server');
+
 # C code that calls nextval() by itself
 query(q{
 	CREATE SEQUENCE by_c; CREATE TABLE inc (id int, n int);
