@@ -153,6 +153,8 @@ INSERT INTO typeorm DEFAULT VALUES RETURNING id, is_id(n);
 CREATE TABLE shares (id int DEFAULT nextval('d1'), n int DEFAULT nextval('si'));
 CREATE TABLE missing (id int DEFAULT nextval('no_such_sequence'::text));
 CREATE TABLE missing2 (id int DEFAULT nextval('no_such_sequence'));
+-- ... or is no name, which is no error as long as nobody needs the value
+CREATE TABLE missing3 (a int DEFAULT nextval(''::text), b int DEFAULT nextval('"'::text), c int DEFAULT nextval('x.y.z'::text), d int DEFAULT nextval('w.x.y.z'::text));
 SELECT sequence, kind, problem FROM snowflake_sequences WHERE table_name = 'shares' ORDER BY sequence COLLATE "C";
 
 -- it was used: a local one would return small numbers to others

@@ -17,24 +17,30 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
 #include "new_tables/defaults.h"
 
 /*
- * The sequence of a name, or InvalidOid.
+ * The sequence of a name, or InvalidOid.  Nothing here is an error: the server may never
+ * look the name up.
  */
 static Oid
-find_sequence(text *name)
+find_sequence(const char *name)
 {
-	RangeVar   *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
-	Oid			relid = RangeVarGetRelid(range, NoLock, true);
+	List	   *names;
+	Oid			relid = InvalidOid;
 
+	if (!SplitIdentifierString(pstrdup(name), '.', &names))
+		return InvalidOid;
+	if (list_length(names) == 1)
+		relid = RelnameGetRelid(linitial(names));
+	else if (list_length(names) > 1)
+		relid = get_relname_relid(llast(names),
+								  get_namespace_oid(list_nth(names, list_length(names) - 2), true));
 	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE ?
 		relid : InvalidOid;
 }
@@ -78,7 +84,7 @@ find_raw_nextval(Node *node, void *found)
 	if (IsA(node, FuncCall) && list_length(call->args) == 1 && is_nextval(call->funcname))
 	{
 		const char *name = get_raw_string(linitial(call->args));
-		Oid			sequence = name != NULL ? find_sequence(cstring_to_text(name)) : InvalidOid;
+		Oid			sequence = name != NULL ? find_sequence(name) : InvalidOid;
 
 		if (OidIsValid(sequence))
 			*sequences = list_append_unique_oid(*sequences, sequence);
