@@ -442,16 +442,24 @@ snowflake_attach(PG_FUNCTION_ARGS)
  * Before a sequence gets a label: attach if that was not done, or fail if it cannot
  * be.  There is no check of privileges, because whoever owns a sequence may set its
  * label.  In a read-only transaction, the caller fails later.
+ *
+ * ROLLBACK TO SAVEPOINT does not release the lock, so in a database without the
+ * extension nobody gets it: setval() of others would wait.
  */
 void
 snowflake_attach_for_label(void)
 {
+	FormData_pg_extension extension;
+
 	if (XactReadOnly)
 		return;
-	lock_attachment(is_attached() ? ShareLock : AccessExclusiveLock);
-	if (!is_attached())
-		lock_attachment(AccessExclusiveLock);
-	attach();
+	if (find_extension(&extension))
+	{
+		lock_attachment(is_attached() ? ShareLock : AccessExclusiveLock);
+		if (!is_attached())
+			lock_attachment(AccessExclusiveLock);
+		attach();
+	}
 	if (is_attached())
 		return;
 	ereport(ERROR,

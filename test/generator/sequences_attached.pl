@@ -54,6 +54,13 @@ is(query("SELECT setval('app.t_id_seq', 5), nextval('app.t_id_seq') $ID", 'resto
 $node->command_checks_all([ 'pg_restore', '-d', $node->connstr('part'), "$dir/app" ], 1, [],
 	[qr/ERROR:  extension "snowflake" does not exist in this database\nDETAIL:.*\nHINT:  CREATE EXTENSION snowflake/],
 	'the label of a sequence fails without the extension');
+is( query(q{
+		BEGIN;
+		DO $$ BEGIN
+			SECURITY LABEL FOR snowflake ON SEQUENCE app.t_id_seq IS 'snowflake';
+		EXCEPTION WHEN undefined_object THEN NULL; END $$;
+		SELECT count(*) FROM pg_locks WHERE locktype = 'object' AND objid = 'nextval(regclass)'::regprocedure}, 'part'),
+	0, '... and does not stop setval() of others until the transaction ends');
 like(fails('INSERT INTO app.t (n) VALUES (1)', 'part'), qr/nextval: reached maximum value of sequence/, '... and it gives no small number');
 is(query("CREATE EXTENSION snowflake; SELECT snowflake_set_sequence_kind('app.t_id_seq'); INSERT INTO app.t (n) VALUES (1) RETURNING id $ID", 'part'),
 	"\nt", '... until the extension is there, and its kind is set');
