@@ -407,8 +407,7 @@ static char *
 greatest_query(Oid table, int column, int64 last)
 {
 	const char *name = quote_identifier(get_attname(table, column, false));
-	char	   *from = quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-												  get_rel_name(table));
+	char	   *from = snowflake_relation_name(table);
 	char	   *end = psprintf("'" INT64_FORMAT "'::pg_catalog.int8", last);
 	char	   *middle = psprintf("'" INT64_FORMAT "'::pg_catalog.int8", last / 2);
 
