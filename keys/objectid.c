@@ -30,17 +30,13 @@
  */
 #include "postgres.h"
 
-#include <ctype.h>
 #include <time.h>
 
 #include "fmgr.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "shared/compat.h"
-#include "shared/shown_text.h"
 
 #define OBJECTID_LEN	12
 #define TIME_LEN		4
@@ -59,8 +55,6 @@ static int	counters_left = 0;
 
 PG_FUNCTION_INFO_V1(objectid);
 PG_FUNCTION_INFO_V1(objectid_timestamp);
-PG_FUNCTION_INFO_V1(objectid_to_text);
-PG_FUNCTION_INFO_V1(objectid_from_text);
 
 /*
  * Draw the random bytes and the start of the counter.
@@ -79,23 +73,6 @@ draw_random(void)
 	counter = drawn[5] << 16 | drawn[6] << 8 | drawn[7];
 	counters_left = NCOUNTERS;
 	process_pid = MyProcPid;
-}
-
-/*
- * The bytes of an ObjectId that is given as bytea.
- */
-static const uint8 *
-get_objectid_argument(FunctionCallInfo fcinfo, int argument)
-{
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(argument);
-
-	if (VARSIZE_ANY_EXHDR(bytes) != OBJECTID_LEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid ObjectId"),
-				 errdetail("An ObjectId has %d bytes, but this value has %d.",
-						   OBJECTID_LEN, (int) VARSIZE_ANY_EXHDR(bytes))));
-	return (const uint8 *) VARDATA_ANY(bytes);
 }
 
 /*
@@ -138,60 +115,18 @@ objectid(PG_FUNCTION_ARGS)
 Datum
 objectid_timestamp(PG_FUNCTION_ARGS)
 {
-	const uint8 *bytes = get_objectid_argument(fcinfo, 0);
-	uint32		seconds = (uint32) bytes[0] << 24 | bytes[1] << 16 |
-		bytes[2] << 8 | bytes[3];
+	bytea	   *id = PG_GETARG_BYTEA_PP(0);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(id);
 	int64		postgres_epoch = (int64) SECS_PER_DAY *
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE);
+	uint32		seconds;
 
-	PG_RETURN_TIMESTAMPTZ((seconds - postgres_epoch) * USECS_PER_SEC);
-}
-
-/*
- * objectid_to_text(id bytea) returns text
- */
-Datum
-objectid_to_text(PG_FUNCTION_ARGS)
-{
-	const uint8 *bytes = get_objectid_argument(fcinfo, 0);
-	char		digits[2 * OBJECTID_LEN];
-
-	hex_encode((const char *) bytes, OBJECTID_LEN, digits);
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(digits, sizeof(digits)));
-}
-
-/*
- * objectid_from_text(digits text) returns bytea
- */
-Datum
-objectid_from_text(PG_FUNCTION_ARGS)
-{
-	text	   *digits = PG_GETARG_TEXT_PP(0);
-	const char *data = VARDATA_ANY(digits);
-	int			size = VARSIZE_ANY_EXHDR(digits);
-	int			length = pg_mbstrlen_with_len(data, size);
-	bytea	   *result;
-
-	if (length != 2 * OBJECTID_LEN)
+	if (VARSIZE_ANY_EXHDR(id) != OBJECTID_LEN)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid ObjectId: \"%s\"",
-						snowflake_shown_text(digits)),
-				 errdetail("An ObjectId has %d hexadecimal digits, but this text has %d characters.",
-						   2 * OBJECTID_LEN, length)));
-	for (int i = 0; i < size; i++)
-	{
-		if (!isxdigit((unsigned char) data[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("invalid ObjectId: \"%s\"",
-							snowflake_shown_text(digits)),
-					 errdetail("Character %d is not a hexadecimal digit.",
-							   i + 1)));
-	}
-
-	result = palloc(VARHDRSZ + OBJECTID_LEN);
-	SET_VARSIZE(result, VARHDRSZ + OBJECTID_LEN);
-	hex_decode(data, size, VARDATA(result));
-	PG_RETURN_BYTEA_P(result);
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid ObjectId"),
+				 errdetail("An ObjectId has %d bytes, but this value has %d.",
+						   OBJECTID_LEN, (int) VARSIZE_ANY_EXHDR(id))));
+	seconds = (uint32) bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+	PG_RETURN_TIMESTAMPTZ((seconds - postgres_epoch) * USECS_PER_SEC);
 }

@@ -23,22 +23,6 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION objectid_timestamp(bytea) IS
 'time of an ObjectId, to the second; error: 22P03 if it does not have 12 bytes';
 
-CREATE FUNCTION objectid_to_text(id bytea)
-RETURNS text
-AS 'MODULE_PATHNAME', 'objectid_to_text'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION objectid_to_text(bytea) IS
-'ObjectId as 24 hexadecimal digits; error: 22P03 if it does not have 12 bytes';
-
-CREATE FUNCTION objectid_from_text(digits text)
-RETURNS bytea
-AS 'MODULE_PATHNAME', 'objectid_from_text'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION objectid_from_text(text) IS
-'ObjectId from 24 hexadecimal digits in any case; error: 22P02 for any other text';
-
 -- Hashids
 
 CREATE FUNCTION hashids_encode(

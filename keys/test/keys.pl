@@ -12,9 +12,9 @@ my ($create_odd, $create_even, $draw, $set_odd, $set_even, $look) =
   map { $_->{text} } Page->section('docs/keys.md', 'Ticket servers')->rest('sql');
 like($look, qr/last_value % 2 AS odd/, 'the page has all steps of the ticket servers');
 like(
-	Page::run($first, $page->take('objectid_to_text')),
+	Page::run($first, $page->take('objectid_timestamp')),
 	qr/^507f191e810c19729de860ea\|2012-10-17 20:46:22\+00\n[0-9a-f]{24}\|2/,
-	'objectid_to_text() returns what the page shows');
+	'objectid_timestamp() returns what the page shows');
 Page::run($first, $_) foreach $page->rest('sql');
 is(sql($first, "SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"), '9rNvZ', 'encodeHex');
 
