@@ -208,20 +208,15 @@ BEGIN
           AND c.called_at < clock_timestamp() - interval '1 min'
           FOR UPDATE SKIP LOCKED) silent;
     GET DIAGNOSTICS ended = ROW_COUNT;
-    IF ended = 0 THEN
-        RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
-            USING ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = 'See the view snowflake_registry.range_holders.';
-    END IF;
     RETURN ended;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.free_ranges(text) IS
 'a server has ended, and gives out no numbers anymore: floors do not wait for it;
-returns how many lives of it held ranges; for superusers, and roles granted EXECUTE;
-errors: 55000 if no server of this name holds ranges and has not called for a minute,
-42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
+returns how many lives of it held ranges, and have not called for a minute; for
+superusers, and roles granted EXECUTE;
+errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.stop_ranges(reason text)
 RETURNS void
@@ -230,20 +225,16 @@ SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
 BEGIN
-    IF reason IS NULL THEN
-        RAISE EXCEPTION 'reason must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
-    END IF;
     PERFORM snowflake_registry.lock_range_state();
-    PERFORM snowflake_registry.note_stop(reason, 0);
+    PERFORM snowflake_registry.note_stop(coalesce(reason, 'an administrator stopped them'), 0);
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.stop_ranges(text) IS
 'grant no ranges of sequences until snowflake_registry.resume_ranges(), and note
 what servers were granted; for superusers, and roles granted EXECUTE;
-errors: 22004 if reason is NULL, 42704 if no database was ever added, 0A000 above
-READ COMMITTED, 25006 on a standby';
+errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a
+standby';
 
 CREATE FUNCTION snowflake_registry.check_reports(
     settings snowflake_registry.range_state,

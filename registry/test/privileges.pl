@@ -203,7 +203,7 @@ $node->safe_psql('handed_over', q{
 	CREATE TABLE snowflake_registry.range_clients (client uuid, calls snowflake_registry.trap);
 	CREATE TABLE snowflake_registry.range_sequences (name text, next snowflake_registry.trap);
 	CREATE FUNCTION snowflake_registry.read_scheme(scheme text, OUT canonical text, OUT tick interval,
-		OUT last_datacenter_id int, OUT last_worker_id int) LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';
+		OUT last_worker_id int) LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';
 	CREATE FUNCTION snowflake_registry.lower_bound(timestamptz, text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 	CREATE FUNCTION snowflake_registry.hash(uuid) RETURNS bytea LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); RETURN NULL; END';
 	CREATE FUNCTION snowflake_registry.check_database() RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';

@@ -32,7 +32,7 @@
  */
 #define PARSE_NCOLUMNS	4
 #define SCHEMES_NCOLUMNS	6
-#define READ_NCOLUMNS	4
+#define READ_NCOLUMNS	3
 
 /* One more than the greatest bigint. */
 #define END_OF_BIGINT	(UINT64CONST(1) << 63)
@@ -404,8 +404,7 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 	tick->time = scheme->tick_us;
 	values[0] = CStringGetTextDatum(canonical);
 	values[1] = IntervalPGetDatum(tick);
-	values[2] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_DATACENTER));
-	values[3] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_WORKER));
+	values[2] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_WORKER));
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values,
 											 nulls));
 }
