@@ -379,12 +379,8 @@ cmp_ok(min(take($b, 't_id_seq', 1)), '>', 100000, 'numbers of the other server a
 #
 # Views, dump, another database
 #
-like(query($a, q{SELECT kind, numbers_left > 2000000000, exhausted_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'}),
-	qr/^range\|t\|[^|]*\|$/, 'snowflake_sequences has what is left');
-create_table('fresh', 'serial');
-take($a, 'fresh_id_seq', 150);
-is(query($a, q{SELECT numbers_per_day > 0, exhausted_at FROM snowflake_sequences WHERE sequence = 'fresh_id_seq'}),
-	't|', 'the first ranges do not say that numbers end soon');
+is(query($a, q{SELECT kind, numbers_left > 2000000000, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'}),
+	'range|t|', 'snowflake_sequences has what is left');
 query($a, 'CREATE DATABASE restored');
 $floor = registered('public.t_id_seq', 'floor');
 my $dump = $a->basedir . '/dump.sql';

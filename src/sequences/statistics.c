@@ -18,7 +18,6 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/timestamp.h"
 
 #include "generator/state.h"
 #include "ranges/elsewhere.h"
@@ -26,7 +25,7 @@
 #include "sequences/exhaust.h"
 #include "shared/compat.h"
 
-#define STATISTICS_COLUMNS	5
+#define STATISTICS_COLUMNS	3
 
 PG_FUNCTION_INFO_V1(snowflake_range_statistics);
 
@@ -35,13 +34,10 @@ fill_values(const RangeStatistics *statistics, Datum *values, bool *nulls)
 {
 	values[0] = Int64GetDatum(statistics->granted);
 	values[1] = Int64GetDatum(statistics->held);
-	values[2] = Int64GetDatum(statistics->first_granted);
-	values[3] = TimestampTzGetDatum(statistics->first_granted_at);
-	values[4] = CStringGetTextDatum(statistics->problem);
-	memset(nulls, false, STATISTICS_COLUMNS);
-	if (statistics->first_granted == 0)
-		nulls[0] = nulls[2] = nulls[3] = true;
-	nulls[4] = statistics->problem[0] == '\0';
+	values[2] = CStringGetTextDatum(statistics->problem);
+	nulls[0] = statistics->granted == 0;
+	nulls[1] = false;
+	nulls[2] = statistics->problem[0] == '\0';
 }
 
 /*
@@ -74,13 +70,13 @@ snowflake_range_statistics(PG_FUNCTION_ARGS)
 	memset(nulls, true, sizeof(nulls));
 	if (label.kind == SNOWFLAKE_KIND_LOCAL)
 	{
-		nulls[4] = !may_use(relid) || !snowflake_is_elsewhere(snowflake_range_name(relid), NULL);
-		values[4] = CStringGetTextDatum("local, but other servers are granted its numbers: call snowflake_set_sequence_kind()");
+		nulls[2] = !may_use(relid) || !snowflake_is_elsewhere(snowflake_range_name(relid), NULL);
+		values[2] = CStringGetTextDatum("local, but other servers are granted its numbers: call snowflake_set_sequence_kind()");
 	}
 	else if (snowflake_state == NULL)
 	{
-		values[4] = CStringGetTextDatum("not preloaded: add snowflake to shared_preload_libraries, and restart");
-		nulls[4] = false;
+		values[2] = CStringGetTextDatum("not preloaded: add snowflake to shared_preload_libraries, and restart");
+		nulls[2] = false;
 	}
 	else if (may_use(relid) && snowflake_get_range_statistics(label.name, &statistics))
 		fill_values(&statistics, values, nulls);

@@ -111,17 +111,16 @@ continue above, while clients use them; changes nothing here; for their owner;
 errors: those of snowflake_set_sequence_kind()';
 
 CREATE FUNCTION _snowflake_range_statistics(
-    sequence regclass, OUT granted bigint, OUT held bigint, OUT first_granted bigint,
-    OUT first_granted_at timestamptz, OUT problem text)
+    sequence regclass, OUT granted bigint, OUT held bigint, OUT problem text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'snowflake_range_statistics'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION _snowflake_range_statistics(regclass) IS
 'internal: what this server knows of the numbers of a range sequence since its start: the greatest
-that it was granted, how many of them are left, the greatest of the first range and when
-it was granted, and why the registry grants none; of others, NULLs, or that the library is
-not preloaded, or that a local one is of kind range on other servers';
+that it was granted, how many of them are left, and why the registry grants none; of others,
+NULLs, or that the library is not preloaded, or that a local one is of kind range on other
+servers';
 
 GRANT EXECUTE ON FUNCTION _snowflake_range_statistics(regclass) TO PUBLIC;
 
@@ -160,12 +159,7 @@ SELECT c.oid::regclass::text AS sequence,
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
     END AS problem,
     CASE WHEN r.granted > 0 THEN s.seqmax - r.granted END AS numbers_left,
-    r.held AS numbers_held,
-    (r.granted - r.first_granted) / p.days AS numbers_per_day,
-    CASE
-        WHEN (s.seqmax - r.granted) * p.days < 36500 * (r.granted - r.first_granted)::float8
-            THEN pg_catalog.now() + (s.seqmax - r.granted) * p.days / (r.granted - r.first_granted) * interval '1 day'
-    END AS exhausted_at
+    r.held AS numbers_held
 FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     CROSS JOIN (
@@ -182,10 +176,6 @@ FROM pg_catalog.pg_sequence s
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
     LEFT JOIN LATERAL @schema@._snowflake_range_statistics(c.oid::regclass) r ON true
-    LEFT JOIN LATERAL (
-        -- The first ranges come within moments, and say nothing of a day.
-        SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8, 3600) / 86400 AS days
-        WHERE r.granted > r.first_granted) p ON true
     LEFT JOIN (
         SELECT d.refobjid AS seqrelid, f.adrelid AS relid, f.adnum AS attnum
         FROM pg_catalog.pg_depend d
@@ -248,8 +238,3 @@ COMMENT ON COLUMN snowflake_sequences.numbers_left IS
 left for all servers, at most';
 COMMENT ON COLUMN snowflake_sequences.numbers_held IS
 'how many of its numbers this server was granted and has left';
-COMMENT ON COLUMN snowflake_sequences.numbers_per_day IS
-'how many numbers a day all servers were granted meanwhile, lost ones included, as if the
-first hour were over; NULL before this server was granted a second range';
-COMMENT ON COLUMN snowflake_sequences.exhausted_at IS
-'when MAXVALUE is reached at this rate; NULL if that is in more than 100 years';
