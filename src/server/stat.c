@@ -26,16 +26,11 @@
 #include "shared/compat.h"
 
 /*
- * Columns of snowflake_stat() by the version of the extension.
- *
- * After an upgrade, the library is used with the SQL objects of an older
- * version until ALTER EXTENSION UPDATE.  So each version that changes the
- * columns has its own C function, which is never removed.  New columns are
- * added at the end, as CREATE OR REPLACE VIEW requires: the columns of a
- * version are the first ones of the newest.
+ * Columns of the newest version of the extension.  New ones are added at the end, as
+ * CREATE OR REPLACE VIEW requires, so the SQL objects of an older version get the first
+ * ones until ALTER EXTENSION UPDATE.
  */
-#define STAT_NCOLUMNS_1_0	29
-#define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
+#define STAT_NCOLUMNS		29
 
 /* A row of snowflake_stat, to which columns are added in their order. */
 typedef struct Row
@@ -45,7 +40,7 @@ typedef struct Row
 	bool		nulls[STAT_NCOLUMNS];
 } Row;
 
-PG_FUNCTION_INFO_V1(snowflake_stat_1_0);
+PG_FUNCTION_INFO_V1(snowflake_stat);
 PG_FUNCTION_INFO_V1(snowflake_stat_reset);
 
 /*
@@ -71,22 +66,6 @@ count_ids(uint64 *word)
 			return before + snowflake_numbers_used(&snowflake_layout, *word);
 		CHECK_FOR_INTERRUPTS();
 	}
-}
-
-/*
- * Reset the counters.
- */
-static void
-reset_stat(void)
-{
-	SnowflakeGenerator *state = snowflake_state;
-	uint64		word;
-
-	snowflake_check_loaded();
-	pg_atomic_write_u64(&state->ids_reset, count_ids(&word));
-	for (int i = 0; i < SNOWFLAKE_COUNTERS; i++)
-		pg_atomic_write_u64(&state->counters[i], 0);
-	pg_atomic_write_u64(&state->stats_reset, GetCurrentTimestamp());
 }
 
 static void
@@ -227,19 +206,21 @@ put_counters(Row *row)
 }
 
 /*
- * Return the row, with the columns of a version.
+ * _snowflake_stat() returns record
  */
-static Datum
-stat_row(FunctionCallInfo fcinfo, int ncolumns)
+Datum
+snowflake_stat(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc;
 	Row			row = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != ncolumns)
-		elog(ERROR, "return type must be a row type of %d columns", ncolumns);
-
 	snowflake_check_loaded();
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function returning record called in context that cannot accept type record")));
+	if (tupdesc->natts > STAT_NCOLUMNS)
+		elog(ERROR, "return type must not have more than %d columns", STAT_NCOLUMNS);
 	put_identity(&row);
 	put_position(&row);
 	put_registry(&row);
@@ -251,20 +232,18 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 }
 
 /*
- * _snowflake_stat() returns _snowflake_stat_row
- */
-Datum
-snowflake_stat_1_0(PG_FUNCTION_ARGS)
-{
-	return stat_row(fcinfo, STAT_NCOLUMNS_1_0);
-}
-
-/*
  * snowflake_stat_reset() returns void
  */
 Datum
 snowflake_stat_reset(PG_FUNCTION_ARGS)
 {
-	reset_stat();
+	SnowflakeGenerator *state = snowflake_state;
+	uint64		word;
+
+	snowflake_check_loaded();
+	pg_atomic_write_u64(&state->ids_reset, count_ids(&word));
+	for (int i = 0; i < SNOWFLAKE_COUNTERS; i++)
+		pg_atomic_write_u64(&state->counters[i], 0);
+	pg_atomic_write_u64(&state->stats_reset, GetCurrentTimestamp());
 	PG_RETURN_VOID();
 }

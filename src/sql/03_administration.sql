@@ -53,50 +53,45 @@ REVOKE ALL ON FUNCTION snowflake_accept_clock() FROM PUBLIC;
 
 -- statistics
 
-CREATE TYPE _snowflake_stat_row AS (
-    scheme text,
-    datacenter_id integer,
-    worker_id integer,
-    worker_id_set boolean,
-    last_timestamp timestamptz,
-    mark bigint,
-    mark_timestamp timestamptz,
-    expires_at timestamptz,
-    lead_ms double precision,
-    follows_clock boolean,
-    ids bigint,
-    granted_until timestamptz,
-    registry_contact timestamptz,
-    registry_error text,
-    registry_error_since timestamptz,
-    sequence_waits bigint,
-    sequence_wait_ms double precision,
-    clock_waits bigint,
-    clock_wait_ms double precision,
-    reserve_waits bigint,
-    reserve_wait_ms double precision,
-    grant_waits bigint,
-    grant_wait_ms double precision,
-    clock_errors bigint,
-    mark_errors bigint,
-    clock_steps bigint,
-    max_backward_ms double precision,
-    reserves bigint,
-    stats_reset timestamptz);
-
-COMMENT ON TYPE _snowflake_stat_row IS
-'internal: row of the view snowflake_stat';
-
 CREATE FUNCTION _snowflake_stat()
-RETURNS _snowflake_stat_row
-AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
+RETURNS record
+AS 'MODULE_PATHNAME', 'snowflake_stat'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION _snowflake_stat() IS
 'internal: row of the view snowflake_stat';
 
 CREATE VIEW snowflake_stat AS
-    SELECT * FROM _snowflake_stat();
+    SELECT * FROM _snowflake_stat() s(
+        scheme text,
+        datacenter_id integer,
+        worker_id integer,
+        worker_id_set boolean,
+        last_timestamp timestamptz,
+        mark bigint,
+        mark_timestamp timestamptz,
+        expires_at timestamptz,
+        lead_ms double precision,
+        follows_clock boolean,
+        ids bigint,
+        granted_until timestamptz,
+        registry_contact timestamptz,
+        registry_error text,
+        registry_error_since timestamptz,
+        sequence_waits bigint,
+        sequence_wait_ms double precision,
+        clock_waits bigint,
+        clock_wait_ms double precision,
+        reserve_waits bigint,
+        reserve_wait_ms double precision,
+        grant_waits bigint,
+        grant_wait_ms double precision,
+        clock_errors bigint,
+        mark_errors bigint,
+        clock_steps bigint,
+        max_backward_ms double precision,
+        reserves bigint,
+        stats_reset timestamptz);
 
 GRANT SELECT ON snowflake_stat TO PUBLIC;
 
