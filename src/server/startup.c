@@ -99,34 +99,26 @@ warn_of_two_worker_ids(void)
 }
 
 /*
- * Log that the worker ID was never set, and warn if tables have IDs of several
+ * Report that the worker ID was never set, as a warning if tables have IDs of several
  * servers: rows are replicated from others, or Citus is loaded.
  */
 static void
-log_unset_worker_id(const SnowflakeScheme *scheme)
+report_unset_worker_id(const SnowflakeScheme *scheme)
 {
+	bool		has_others;
+
 	if (snowflake_worker_id >= 0 || snowflake_state->grant.registry ||
 		scheme->width[SNOWFLAKE_WORKER] == 0)
 		return;
 
-	ereport(LOG,
-			(errmsg("\"snowflake.worker_id\" is not set, so snowflake IDs are generated with worker ID 0"),
-			 errhint("If IDs of several servers can be stored in the same table, set a different \"snowflake.worker_id\" on each server.")));
-
-	if (GetConfigOption("citus.version", true, false) != NULL)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("Citus is loaded, but \"snowflake.worker_id\" is not set"),
-				 errdetail("Another node with worker ID 0 can generate the same IDs. They are stored twice without an error where the ID alone is not the key."),
-				 errhint("Set \"snowflake.worker_id\" to a number that no other node uses, and restart the server.")));
-
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-	if (has_subscriptions())
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("server has subscriptions, but \"snowflake.worker_id\" is not set"),
-				 errdetail("Another server with worker ID 0 can generate the same IDs. A duplicate key stops replication."),
-				 errhint("Set \"snowflake.worker_id\" to a number that no other server uses, and restart the server.")));
+	has_others = has_subscriptions() || GetConfigOption("citus.version", true, false) != NULL;
+	ereport(has_others ? WARNING : LOG,
+			(errcode(has_others ? ERRCODE_WARNING : ERRCODE_SUCCESSFUL_COMPLETION),
+			 errmsg("\"snowflake.worker_id\" is not set, so snowflake IDs are generated with worker ID 0"),
+			 has_others ?
+			 errdetail("The server has subscriptions, or Citus. Another server with worker ID 0 can generate the same IDs, which stop replication, or are stored twice.") : 0,
+			 errhint("If IDs of several servers can be stored in the same table, set a different \"snowflake.worker_id\" on each server.")));
 }
 
 /*
@@ -147,7 +139,7 @@ snowflake_startup_main(Datum main_arg)
 	{
 		log_ids(scheme);
 		warn_of_two_worker_ids();
-		log_unset_worker_id(scheme);
+		report_unset_worker_id(scheme);
 		snowflake_begin_reserving();
 		snowflake_warn_at_start();
 	}
