@@ -208,15 +208,20 @@ BEGIN
           AND c.called_at < clock_timestamp() - interval '1 min'
           FOR UPDATE SKIP LOCKED) silent;
     GET DIAGNOSTICS ended = ROW_COUNT;
+    IF ended = 0 THEN
+        RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'See the view snowflake_registry.range_holders.';
+    END IF;
     RETURN ended;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.free_ranges(text) IS
 'a server has ended, and gives out no numbers anymore: floors do not wait for it;
-returns how many lives of it held ranges, and have not called for a minute; for
-superusers, and roles granted EXECUTE;
-errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
+returns how many lives of it held ranges; for superusers, and roles granted EXECUTE;
+errors: 55000 if no server of this name holds ranges and has not called for a minute,
+42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.stop_ranges(reason text)
 RETURNS void

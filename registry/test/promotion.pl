@@ -136,7 +136,7 @@ foreach my $node ($b, $c)
 	reload_with($node, "synchronous_standby_names = 'nobody'");
 	$node->promote;
 	sql_fails($node, "SET statement_timeout = '10 s'; $grant",
-		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  .* Its synchronous standbys have no WAL of this timeline yet\.\n/,
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  .* Its synchronous standbys have no WAL of this timeline yet\. The registry continues when they have\.\n/,
 		$node->name . ' grants nothing before a synchronous standby has its WAL');
 	reload_with($node, "synchronous_standby_names = ''");
 	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = ''");
@@ -260,7 +260,7 @@ is(slurp_file($c->data_dir . "/$history"), slurp_file($b->data_dir . "/$history"
 	'the history of both timelines is the same');
 becomes_true($c, q{SELECT count(*) = 1 FROM pg_ls_archive_statusdir() WHERE name = '00000002.history.done'},
 	'the other standby archives its history, too');
-my $refused = qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  .* This timeline has not been archived yet\.\n/;
+my $refused = qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  .* This timeline has not been archived yet\. The registry continues when it is\.\n/;
 sql_fails($c, $grant, $refused, 'a standby whose first segment is not archived grants nothing');
 becomes_true($c, 'SELECT failed_count > 0 FROM pg_stat_archiver',
 	'the WAL of the other standby cannot be archived');

@@ -21,7 +21,6 @@
  */
 #include "postgres.h"
 
-#include "utils/timestamp.h"
 
 #include "generator/grant.h"
 #include "generator/settings.h"
@@ -301,11 +300,6 @@ take_range(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answ
 	}
 	slot->granted = answer->last;
 	slot->next_number = Max(slot->next_number, answer->last + 1);
-	if (slot->first_granted == 0)
-	{
-		slot->first_granted = answer->last;
-		slot->first_granted_at = GetCurrentTimestamp();
-	}
 
 	/* A floor can be the greatest integer, above which there is none. */
 	if (snowflake_reserved_range(slot) != NULL || answer->last <= floor ||

@@ -605,8 +605,6 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 
 	statistics->granted = slot->granted;
 	statistics->held = snowflake_numbers_left(slot) + (reserve != NULL ? reserve->count : 0);
-	statistics->first_granted = slot->first_granted;
-	statistics->first_granted_at = slot->first_granted_at;
 	strlcpy(statistics->problem,
 			slot->problem_kind != PROBLEM_NONE ? slot->problem :
 			statistics->held == 0 && ranges->failed_since != 0 ?

@@ -132,10 +132,6 @@ typedef struct RangeSlot
 	int64		used_now;
 	int64		used_before;
 
-	/* What was granted first since the start, for the rate. */
-	int64		first_granted;
-	TimestampTz first_granted_at;
-
 	int64		problem_at;		/* by the steady clock */
 	RangeProblem problem_kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* a sentence */
@@ -162,8 +158,6 @@ typedef struct RangeStatistics
 {
 	int64		granted;		/* the greatest number, or 0 */
 	int64		held;			/* numbers that this server has */
-	int64		first_granted;
-	TimestampTz first_granted_at;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
 } RangeStatistics;
 
