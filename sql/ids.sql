@@ -81,7 +81,7 @@ SELECT snowflake_lower_bound('2020-01-01 00:00:00.0000001', 'epoch=0,tick=1us,ti
 SELECT snowflake_lower_bound(NULL), snowflake_lower_bound(NULL, 'leaf'), snowflake_lower_bound('2020-01-01', NULL);
 
 -- the IDs of a range of times; a time that the scheme does not have is no error
-SELECT times, _snowflake_first_id(times) AS first, _snowflake_last_id(times) AS last
+SELECT times, _snowflake_end_id(times, false) AS first, _snowflake_end_id(times, true) AS last
 FROM unnest('{empty, "(,)", "[2010-01-01,2012-01-01)", "[2010-01-01,2016-11-01]", "[2016-11-01,2016-11-01]",
               "(2016-11-01,2016-11-01 00:00:00.001]", "(2016-11-01 00:00:00.0001,2016-11-01 00:00:00.0009)",
               "[2086-07-08 15:47:35.551,)", "(2086-07-08 15:47:35.551,)", "[2090-01-01,infinity)",

@@ -80,7 +80,7 @@ SELECT plan($$SELECT * FROM flat WHERE id < snowflake_lower_bound(now() - (now()
 -- what is evaluated by time needs no index on it
 SET enable_seqscan = off;
 SELECT plan($$SELECT * FROM m_31 WHERE snowflake_within(id, tstzrange(now() - interval '1 day', NULL))$$)
-    ~ 'Index Cond: .*id >= _snowflake_first_id\(tstzrange\(\(now' AS index;
+    ~ 'Index Cond: .*id >= _snowflake_end_id\(tstzrange\(\(now' AS index;
 RESET enable_seqscan;
 -- parallel workers have the constant
 SET parallel_setup_cost = 0;
@@ -109,7 +109,7 @@ EXECUTE r;
 RESET ROLE;
 \set ON_ERROR_ROLLBACK on
 BEGIN;
-REVOKE EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz), _snowflake_first_id(tstzrange) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz), _snowflake_end_id(tstzrange, boolean) FROM PUBLIC;
 SET ROLE regress_reader;
 SELECT count(*) FROM m WHERE id >= snowflake_lower_bound('2026-02-01');
 SELECT count(*) FROM m WHERE id > snowflake_lower_bound('2026-02-01') AND false;
@@ -158,7 +158,7 @@ SELECT unnest(ARRAY[
     $$snowflake_make('2016-11-01', 0, 0)$$, $$snowflake_make('2086-07-08 15:47:35.551', 1023, 4095)$$,
     $$snowflake_make('2026-01-01', 0, 0, 0)$$, $$snowflake_make('2026-01-01', 0, NULL)$$]) AS call
 UNION ALL
-SELECT format('_snowflake_%s_id(%s)', f, times) FROM unnest(ARRAY['first', 'last']) f,
+SELECT format('_snowflake_end_id(%s, %s)', times, of_last) FROM unnest(ARRAY['false', 'true']) of_last,
     unnest(ARRAY[$$'empty'$$, 'NULL', $$'(,)'$$, $$'[infinity,]'$$, $$'[-infinity,infinity]'$$,
     $$'[294276-12-31,)'$$, $$'(,4713-01-01 BC]'$$]) times;
 SELECT count(*) AS calls,

@@ -66,8 +66,7 @@ PG_FUNCTION_INFO_V1(snowflake_lower_bound);
 PG_FUNCTION_INFO_V1(snowflake_make);
 PG_FUNCTION_INFO_V1(snowflake_schemes);
 PG_FUNCTION_INFO_V1(snowflake_read_scheme);
-PG_FUNCTION_INFO_V1(snowflake_first_id);
-PG_FUNCTION_INFO_V1(snowflake_last_id);
+PG_FUNCTION_INFO_V1(snowflake_end_id);
 
 /*
  * Read a scheme from text, or fail.
@@ -494,27 +493,14 @@ get_ids(FunctionCallInfo fcinfo, int64 *first, int64 *last)
 }
 
 /*
- * _snowflake_first_id(times tstzrange) returns bigint
+ * _snowflake_end_id(times tstzrange, of_last boolean) returns bigint
  */
 Datum
-snowflake_first_id(PG_FUNCTION_ARGS)
+snowflake_end_id(PG_FUNCTION_ARGS)
 {
 	int64		first;
 	int64		last;
 
 	get_ids(fcinfo, &first, &last);
-	PG_RETURN_INT64(first);
-}
-
-/*
- * _snowflake_last_id(times tstzrange) returns bigint
- */
-Datum
-snowflake_last_id(PG_FUNCTION_ARGS)
-{
-	int64		first;
-	int64		last;
-
-	get_ids(fcinfo, &first, &last);
-	PG_RETURN_INT64(last);
+	PG_RETURN_INT64(PG_GETARG_BOOL(1) ? last : first);
 }

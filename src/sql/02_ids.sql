@@ -150,32 +150,21 @@ COMMENT ON FUNCTION snowflake_lower_bound(timestamptz, text) IS
 errors: 22008 if the time is out of range for the scheme, 22023 if the text is
 not a valid scheme or its IDs do not sort by time';
 
-CREATE FUNCTION _snowflake_first_id(times tstzrange)
+CREATE FUNCTION _snowflake_end_id(times tstzrange, of_last boolean)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'snowflake_first_id'
+AS 'MODULE_PATHNAME', 'snowflake_end_id'
 LANGUAGE C STABLE STRICT PARALLEL SAFE
 SUPPORT _snowflake_fold_support;
 
-COMMENT ON FUNCTION _snowflake_first_id(tstzrange) IS
-'internal: smallest snowflake ID in a range of times, in the scheme of this server
-(snowflake.scheme); 0 if the range has none;
-error: 22023 if IDs of the scheme do not sort by time';
-
-CREATE FUNCTION _snowflake_last_id(times tstzrange)
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'snowflake_last_id'
-LANGUAGE C STABLE STRICT PARALLEL SAFE
-SUPPORT _snowflake_fold_support;
-
-COMMENT ON FUNCTION _snowflake_last_id(tstzrange) IS
-'internal: greatest snowflake ID in a range of times, in the scheme of this server
-(snowflake.scheme); -1 if the range has none;
+COMMENT ON FUNCTION _snowflake_end_id(tstzrange, boolean) IS
+'internal: smallest or greatest snowflake ID in a range of times, in the scheme of this
+server (snowflake.scheme); 0 or -1 if the range has none;
 error: 22023 if IDs of the scheme do not sort by time';
 
 CREATE FUNCTION snowflake_within(id bigint, times tstzrange)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN id BETWEEN _snowflake_first_id(times) AND _snowflake_last_id(times);
+RETURN id BETWEEN _snowflake_end_id(times, false) AND _snowflake_end_id(times, true);
 
 COMMENT ON FUNCTION snowflake_within(bigint, tstzrange) IS
 'whether the time of a snowflake ID is in a range of times; a condition that uses
