@@ -25,7 +25,7 @@ SELECT classid::regclass, objid FROM member
 WHERE obj_description(objid, classid::regclass::name) IS NULL;
 SELECT a.attrelid::regclass, a.attname
 FROM member m JOIN pg_attribute a ON m.classid = 'pg_class'::regclass AND a.attrelid = m.objid AND a.attnum > 0
-    JOIN pg_class c ON c.oid = m.objid AND (c.relkind = 'v' OR c.relname IN ('registries', 'range_evidence'))
+    JOIN pg_class c ON c.oid = m.objid AND (c.relkind = 'v' OR c.relname = 'range_evidence')
 WHERE col_description(a.attrelid, a.attnum) IS NULL;
 -- functions that do not use the caller's search_path: in C, bound to what they call, or with one of their own
 SELECT p.oid::regprocedure AS by_search_path
