@@ -162,13 +162,14 @@ BEGIN
         floor := CASE WHEN s.floor > u.last THEN u.last ELSE s.floor END;
         -- Who has a lower MAXVALUE has no numbers above it, either.  No more than the floor of the
         -- sequence: otherwise, A wants a floor of 1000 that is refused, is granted 101 to 200, and
-        -- B's floor of 500 does not wait for A.  The database may have been removed, so the group is
-        -- that of the range.
+        -- B's floor of 500 does not wait for A.  Nor does it if that call of A arrives late, while all
+        -- is stopped.  The database may have been removed, so the group is that of the range.
         UPDATE snowflake_registry.held_ranges h
         SET acknowledged_floor = a.floor, floor_pending = h.floor_pending AND a.floor < q.floor
         FROM snowflake_registry.range_sequences q
             CROSS JOIN LATERAL (SELECT least(CASE WHEN u.floor < u.last THEN u.floor END, q.floor) AS floor) a
-        WHERE u.floor IS NOT NULL AND NOT busy AND q.database_group = h.database_group AND q.name = h.name
+        WHERE u.floor IS NOT NULL AND NOT busy AND called.state <> 'superseded'
+        AND q.database_group = h.database_group AND q.name = h.name
         AND h.client = c.client AND h.database = u.database AND h.name = u.name AND h.acknowledged_floor < a.floor;
         IF problem IS NULL AND u.floor IS NOT NULL THEN
             waits_for := snowflake_registry.wait_for_holders(client, u.database, s.database_group, s.name, u.floor);

@@ -216,6 +216,21 @@ take($winner, $twins[ $rows[0] ? 0 : 1 ]{out});
 is(call($first, $loser, v => [100]), '', 'the other one is superseded');
 like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one continues');
 
+# A server gives up a call for a floor, which is refused then.  The call arrives late, while
+# all is stopped.
+my ($h, $k) = map { new_client($_) } 'h', 'k';
+call($first, $h, z => [ 0, 0 ]);
+my $late = query_of($h, z => [ 0, 1000000000 ]);
+push @{ $h->{unconfirmed} }, $h->{token};
+like(call($first, $h, z => [ 0, 1000000000 ]), qr/^z\|\|\|0\|\|floor: /, 'a floor that skips too much is refused');
+like(call($first, $h, z => [100]), qr/^z\|1\|100\|/, '... and numbers below it are granted');
+my $floor_500 = qr/^z\|\|\|500\|h\|$/;
+like(call($first, $k, z => [ 0, 500 ]), $floor_500, 'a floor of another server waits for the one that has these');
+sql($first, "SELECT snowflake_registry.stop_ranges('a test')");
+like(sql($first, $late), qr/\|stopped: /, 'a call with the refused floor arrives late, while nothing is granted');
+sql($first, 'SELECT snowflake_registry.resume_ranges(1)');
+like(call($first, $k, z => [ 0, 500 ]), $floor_500, '... and acknowledges no floor');
+
 # A trigger would have its code executed as a superuser.
 sql($first, 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
 my $psql = $first->background_psql('postgres');
