@@ -56,9 +56,9 @@ ifeq ($(MAKECMDGOALS),check)
 check:
 	PG_CONFIG='$(PG_CONFIG)' $(here)script/check --no-install
 else
-# PGXS takes no blanks in a path, and make expands a dollar sign.
-ifneq ($(words $(CURDIR))$(findstring $$,$(CURDIR)),1)
-$(error "$(CURDIR)" has a blank or a dollar sign in its path: please build in a copy elsewhere)
+# PGXS takes no blanks and no quotes in a path, and make expands a dollar sign.
+ifneq ($(words $(CURDIR))$(strip $(foreach sign,' " $$,$(findstring $(sign),$(CURDIR)))),1)
+$(error "$(CURDIR)" has a blank, a quote or a dollar sign in its path: please build in a copy elsewhere)
 endif
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
