@@ -71,6 +71,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
+#include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -159,6 +160,21 @@ looks_like_day(int64 number)
 }
 
 /*
+ * Has a sequence numbers of its own?  Otherwise its label is another kind, and
+ * the sequence is exhausted, so that only nextval() of SQL returns numbers.
+ */
+static bool
+is_local(Oid relid)
+{
+	ObjectAddress sequence;
+	const char *label;
+
+	ObjectAddressSet(sequence, RelationRelationId, relid);
+	label = GetSecurityLabel(&sequence, "snowflake");
+	return label == NULL || strcmp(label, "local") == 0;
+}
+
+/*
  * Fail if the options of a sequence do not allow daily numbers.
  */
 static void
@@ -187,6 +203,8 @@ check_sequence(Oid relid)
 	if (reason == NULL &&
 		get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		reason = "It is unlogged, so numbers could be repeated after a crash.";
+	if (reason == NULL && !is_local(relid))
+		reason = "Its kind is not local.";
 
 	if (reason != NULL)
 		ereport(ERROR,
@@ -194,7 +212,7 @@ check_sequence(Oid relid)
 				 errmsg("sequence \"%s\" cannot be used for daily numbers",
 						get_rel_name(relid)),
 				 errdetail("%s", reason),
-				 errhint("Use a sequence that was created with default options.")));
+				 errhint("Use a local sequence that was created with default options.")));
 }
 
 /*

@@ -168,6 +168,12 @@ CREATE SEQUENCE daily_integer AS integer;
 SELECT daily_nextval('daily_integer');
 CREATE UNLOGGED SEQUENCE daily_unlogged;
 SELECT daily_nextval('daily_unlogged');
+-- a kind, as by "snowflake.default_sequence_kind"
+CREATE SEQUENCE daily_kind;
+SELECT snowflake_set_sequence_kind('daily_kind');
+SELECT daily_nextval('daily_kind');
+SELECT snowflake_set_sequence_kind('daily_kind', 'local');
+SELECT daily_nextval('daily_kind') % 1000000 AS n;
 CREATE TEMP SEQUENCE daily_temp;
 SELECT daily_nextval('daily_temp') % 1000000 AS n;
 \set VERBOSITY sqlstate
@@ -184,4 +190,4 @@ SELECT daily_nextval('order_numbers', 2);
 \set VERBOSITY default
 
 DROP TABLE orders;
-DROP SEQUENCE order_numbers, daily_increment, daily_cache, daily_cycle, daily_integer, daily_unlogged;
+DROP SEQUENCE order_numbers, daily_increment, daily_cache, daily_cycle, daily_integer, daily_unlogged, daily_kind;
