@@ -8,7 +8,10 @@ import { Convert } from './convert'
 import { finish, ok, same } from './tap.mjs'
 
 const connect = (entities: any[]) =>
-  new DataSource({ type: 'postgres', url: process.env.DATABASE_URL, entities, migrations: [Convert] }).initialize()
+  new DataSource({
+    type: 'postgres', url: process.env.DATABASE_URL, entities, migrations: [Convert],
+    extensions: ['snowflake', 'snowflake_convert'],
+  }).initialize()
 const changes = async (source: DataSource) =>
   (await source.driver.createSchemaBuilder().log()).upQueries.map((query) => query.query)
 
