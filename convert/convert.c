@@ -33,7 +33,6 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -83,8 +82,6 @@ typedef struct Call
 	Oid			generator;		/* as specified */
 	Oid			owner;			/* of the tables */
 	List	   *holders;		/* of a single key, found with weak locks */
-	List	   *left;			/* keys of the schema that stay as they are */
-	char	   *summary;
 	List	   *notices;		/* of the last plan */
 	List	   *statements;
 } Call;
@@ -257,56 +254,6 @@ snowflake_convert(PG_FUNCTION_ARGS)
 }
 
 /*
- * The numbers of the summary, one per line.
- */
-static char *
-summarize(const SnowflakeConversion *conversion, const List *left)
-{
-	static const char *const names[SNOWFLAKE_KEY_KINDS] = {
-		[SNOWFLAKE_KEY_EXCLUDED] = "excluded",
-		[SNOWFLAKE_KEY_REFERENCING] = "foreign keys",
-		[SNOWFLAKE_KEY_SUPPLIED] = "supplied by the application",
-		[SNOWFLAKE_KEY_COUNTER] = "counters",
-	};
-	int			counts[SNOWFLAKE_KEY_KINDS] = {0};
-	const SnowflakeRow *row;
-	StringInfoData lines;
-	ListCell   *cell;
-	const char *separator = "";
-	bool		stays = conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE;
-
-	row = linitial(snowflake_convert_ask(conversion, sql_summary));
-	initStringInfo(&lines);
-	appendStringInfo(&lines,
-					 "keys that get %s: %s\n"
-					 "columns that become bigint: %s\n"
-					 "tables that are rewritten: %s\n",
-					 stays ? "snowflake IDs" : "a generator",
-					 snowflake_convert_text(row, "keys"),
-					 snowflake_convert_text(row, "columns"),
-					 snowflake_convert_text(row, "tables"));
-	if (stays)
-		appendStringInfo(&lines, "sequences that become snowflake sequences: %d\n",
-						 list_length(conversion->sequences));
-	else
-		appendStringInfo(&lines, "sequences that are dropped: %s\n",
-						 snowflake_convert_text(row, "dropped"));
-	appendStringInfoString(&lines, "keys that are left: ");
-	foreach(cell, left)
-		counts[((SnowflakeLeftKey *) lfirst(cell))->kind]++;
-	for (int i = 0; i < SNOWFLAKE_KEY_KINDS; i++)
-	{
-		if (counts[i] == 0)
-			continue;
-		appendStringInfo(&lines, "%s%s (%d)", separator, names[i], counts[i]);
-		separator = ", ";
-	}
-	if (left == NIL)
-		appendStringInfoString(&lines, "none");
-	return lines.data;
-}
-
-/*
  * Plan the conversion of a schema, if it has keys to convert.
  */
 static bool
@@ -319,15 +266,13 @@ plan_schema(void *argument)
 
 	/* The catalogs are queried as the caller, whose tables these are not yet. */
 	snowflake_become_owner(GetUserId(), &caller);
-	call->left = snowflake_convert_find_keys(conversion, call->exclude, call->generator,
-											 &call->owner);
+	(void) snowflake_convert_find_keys(conversion, call->exclude, call->generator,
+									   &call->owner);
 	if (conversion->keys != NIL)
 	{
 		snowflake_become_owner(call->owner, &self);
 		snowflake_convert_choose_columns(conversion, call->widen);
 		find_statements(call);
-		if (call->statements != NIL)
-			call->summary = summarize(conversion, call->left);
 		snowflake_become_caller(&self);
 	}
 	snowflake_become_caller(&caller);
@@ -351,7 +296,6 @@ report_result(const Call *call)
 				(conversion->dry_run ?
 				 errmsg("keys of schema \"%s\" would be converted", name) :
 				 errmsg("keys of schema \"%s\" are converted", name),
-				 errdetail_internal("%s", call->summary),
 				 conversion->dry_run ?
 				 errhint("Nothing was changed.") :
 				 errhint("snowflake_convert_report() names what is left.")));
