@@ -23,17 +23,18 @@ regexp_replace(regexp_replace({words}, '^(id|fk)_', ''),
 -- Tables by which a column can be named, with the number and the name of the key if it is
 -- converted.
 -- cte: named(number, relid, words, key_words, label)
-SELECT t.key, r.oid, {words(r.relname)}, {words(t.attname)},
-  format('%I.%I', r.relname, t.attname)
-FROM target t JOIN pg_class r ON r.oid = t.relid
-WHERE t.is_root
-UNION ALL
-SELECT NULL, r.oid, {words(r.relname)}, NULL, r.relname
-FROM pg_class r JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary AND i.indnkeyatts = 1
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (r.oid, i.indkey[0])
-WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND NOT r.relispartition
-AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
-AND r.oid NOT IN (SELECT relid FROM target WHERE is_root)
+SELECT n.number, n.relid, {words(n.relname)}, {words(n.key)}, n.label
+FROM (
+  SELECT t.key, r.oid, r.relname, t.attname, format('%I.%I', r.relname, t.attname)
+  FROM target t JOIN pg_class r ON r.oid = t.relid
+  WHERE t.is_root
+  UNION ALL
+  SELECT NULL, r.oid, r.relname, NULL, r.relname
+  FROM pg_class r JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary AND i.indnkeyatts = 1
+    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (r.oid, i.indkey[0])
+  WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND NOT r.relispartition
+  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+  AND r.oid NOT IN (SELECT relid FROM target WHERE is_root)) n(number, relid, relname, key, label)
 
 -- Their names, also without the first word, and in the singular.
 -- cte: name_of(number, relid, label, word, whole, plain, singular)
@@ -49,21 +50,27 @@ FROM named d
 WHERE length(n.word) > 1
 ORDER BY n.word, d.number IS NULL, d.relid, p.whole DESC
 
--- The word that all columns of a table begin with, as in rc_id, rc_user, and rc_page.
--- cte: prefix(relid, prefix)
-SELECT a.attrelid, min(split_part({words(a.attname)}, '_', 1)) || '_'
+-- The columns of the schema.
+-- cte: worded(relid, attnum, attname, words) materialized
+SELECT a.attrelid, a.attnum, a.attname, {words(a.attname)}
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
 WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
-GROUP BY a.attrelid
-HAVING count(*) > 1 AND count(DISTINCT split_part({words(a.attname)}, '_', 1)) = 1
-AND bool_and(strpos({words(a.attname)}, '_') > 0)
 
--- The columns of the schema that might hold a key, of types that hold small ones: nothing generates
--- their values, and nothing widens them; with the number of columns of the primary key, in it.
+-- The word that all columns of a table begin with, as in rc_id, rc_user, and rc_page.
+-- cte: prefix(relid, prefix)
+SELECT relid, min(split_part(words, '_', 1)) || '_'
+FROM worded
+GROUP BY relid
+HAVING count(*) > 1 AND count(DISTINCT split_part(words, '_', 1)) = 1
+AND bool_and(strpos(words, '_') > 0)
+
+-- Those that might hold a key, of types that hold small ones: nothing generates their values, and
+-- nothing widens them; with the number of columns of the primary key, in it.
 -- cte: narrow(relid, attnum, attname, table_name, words, is_integer, key_columns)
-SELECT a.attrelid, a.attnum, a.attname, r.relname, {words(a.attname)},
+SELECT a.attrelid, a.attnum, a.attname, r.relname, w.words,
   a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attgenerated = '', i.indnkeyatts
-FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
+FROM worded w JOIN pg_class r ON r.oid = w.relid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
   JOIN small_type y ON (y.relid, y.attnum) = (a.attrelid, a.attnum) AND NOT y.is_array
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
   LEFT JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)
@@ -110,9 +117,8 @@ WITH split AS MATERIALIZED (
   FROM split s LEFT JOIN matched m ON (m.relid, m.attnum) = (s.relid, s.attnum)
   ORDER BY s.relid, s.attnum, m.rank, m.number IS NULL, m.part, m.label COLLATE "C")
 SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
-  CASE WHEN t.key_columns = 1 AND (t.words = 'id'
-      OR right('_' || {words(t.table_name)}, length(t.base) + 1) = '_' || t.base
-      OR right('_' || {words(t.table_name)}, length(t.base) + 2) = '_' || t.base || 's')
+  CASE WHEN t.key_columns = 1
+      AND (t.words = 'id' OR {words(t.table_name)} ~ ('(^|_)' || t.base || 's?$'))
     THEN -2
     WHEN t.is_number OR t.rank < 3 AND t.key IS NULL THEN -1
     WHEN t.key IS NOT NULL AND (t.is_id OR t.rank < 3 AND t.clear) THEN 3
@@ -120,11 +126,9 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
     WHEN t.is_like THEN CASE WHEN t.words = 'id' THEN 2 ELSE 3 END
     WHEN t.words ~ '_id$|^id_' THEN 2 WHEN t.is_id OR t.rank IS NOT NULL THEN 1 ELSE 0 END
     AS strength,
-  CASE WHEN t.is_id THEN 1 ELSE 0 END AS is_id,
-  CASE WHEN t.is_integer THEN 1 ELSE 0 END AS is_integer,
-  CASE WHEN EXISTS (SELECT FROM pg_partitioned_table k
-                    WHERE k.partrelid = t.relid AND t.attnum = ANY (k.partattrs))
-    THEN 1 ELSE 0 END AS is_fixed,
+  t.is_id::int AS is_id, t.is_integer::int AS is_integer,
+  EXISTS (SELECT FROM pg_partitioned_table k
+          WHERE k.partrelid = t.relid AND t.attnum = ANY (k.partattrs))::int AS is_fixed,
   t.key, CASE WHEN t.words = 'id' THEN 'its name is id'
     WHEN t.is_number THEN 'its name is that of a number or kind'
     WHEN t.rank < 3 THEN format('its name is that of %s', t.label)
@@ -133,9 +137,8 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
     WHEN t.is_id THEN 'its name ends in id' END AS by_name,
   CASE WHEN t.is_id AND p.attname IS NOT NULL THEN p.attname END AS pair
  FROM told t LEFT JOIN LATERAL (
-    SELECT a.attname FROM pg_attribute a
-    WHERE a.attrelid = t.relid AND a.attnum > 0 AND NOT a.attisdropped
-    AND {words(a.attname)} IN (t.base || '_type', t.base || '_class', t.base || '_kind',
-      t.base || '_table', t.base || '_model')
-    ORDER BY a.attnum LIMIT 1) p ON true
+    SELECT w.attname FROM worded w
+    WHERE w.relid = t.relid AND w.words IN (t.base || '_type', t.base || '_class',
+      t.base || '_kind', t.base || '_table', t.base || '_model')
+    ORDER BY w.attnum LIMIT 1) p ON true
  ORDER BY t.relid, t.attnum

@@ -59,7 +59,7 @@ WITH key AS (
       JOIN pg_attribute a ON (a.attrelid, a.attnum) = (i.indrelid, i.indkey[0])
     WHERE i.indrelid = p.oid AND a.attname = k.attname AND i.indisvalid AND i.indpred IS NULL
     AND m.amname = 'btree'))))
-SELECT k.number, CASE WHEN s.is_big THEN 1 ELSE 0 END AS is_big,
+SELECT k.number, s.is_big::int AS is_big,
   format('SELECT array_agg(v ORDER BY v) AS present, '
     '(SELECT count(*) FROM (SELECT FROM %I.%I LIMIT 100) t) AS nrows '
     'FROM (SELECT DISTINCT unnest($1::int[])) u(v) WHERE '
