@@ -38,34 +38,6 @@
 
 PG_FUNCTION_INFO_V1(snowflake_convert_report);
 
-/* What the report says about keys that are left as they are. */
-static const struct
-{
-	const char *title;
-	const char *finding;
-	const char *what_to_do;
-}			left_keys[SNOWFLAKE_KEY_KINDS] = {
-
-	[SNOWFLAKE_KEY_EXCLUDED] = {
-		"keys that are excluded stay as they are",
-		"it is excluded", NULL
-	},
-	[SNOWFLAKE_KEY_REFERENCING] = {
-		"keys that are foreign keys have the values of the referenced tables",
-		"it is a foreign key, and has the values of the referenced table", NULL
-	},
-	[SNOWFLAKE_KEY_SUPPLIED] = {
-		"keys whose values the application supplies stay as they are",
-		"no sequence or generator is its default, so the application supplies its values",
-		"If the application can omit it in INSERT, convert the table with snowflake_convert()."
-	},
-	[SNOWFLAKE_KEY_COUNTER] = {
-		"columns with a sequence that are no keys stay as they are",
-		"it has a sequence, but is not in the primary key, and no foreign key references it",
-		"If it is a key, convert it with snowflake_convert()."
-	},
-};
-
 /* What comes first in the report, and how many objects a row names at most. */
 static const struct
 {
@@ -239,22 +211,6 @@ add_notices(Report *report, SnowflakeQuery query)
 								   snowflake_convert_ask_notices(&report->conversion, query));
 }
 
-static void
-add_left_keys(Report *report, const List *left)
-{
-	ListCell   *cell;
-
-	foreach(cell, left)
-	{
-		const SnowflakeLeftKey *key = lfirst(cell);
-
-		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_INFO,
-											 left_keys[key->kind].title, key->object,
-											 left_keys[key->kind].finding,
-											 left_keys[key->kind].what_to_do);
-	}
-}
-
 /*
  * Find what is to be said of sequences that get another kind by themselves.
  */
@@ -306,7 +262,7 @@ find_keys(Report *report)
 	add_views(report);
 	add_notices(report, sql_unconverted_keys);
 	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
-	add_left_keys(report, left);
+	report->findings = list_concat(report->findings, left);
 	if (report->rehearse && conversion->keys != NIL)
 		rehearse(report);
 	snowflake_become_caller(&self);

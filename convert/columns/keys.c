@@ -257,28 +257,6 @@ snowflake_convert_contains(ArrayType *array, Oid oid)
 }
 
 /*
- * What becomes of a key of a table, by the name that the query has for it.
- */
-static SnowflakeKeyKind
-kind_of(const char *name, Oid relid, ArrayType *exclude)
-{
-	static const char *const names[SNOWFLAKE_KEY_KINDS] = {
-		[SNOWFLAKE_KEY_CONVERTED] = "converted",
-		[SNOWFLAKE_KEY_EXCLUDED] = "excluded",
-		[SNOWFLAKE_KEY_REFERENCING] = "referencing",
-		[SNOWFLAKE_KEY_SUPPLIED] = "supplied",
-		[SNOWFLAKE_KEY_COUNTER] = "counter",
-	};
-	int			kind = 0;
-
-	while (strcmp(names[kind], name) != 0)
-		kind++;
-	if (kind == SNOWFLAKE_KEY_CONVERTED && snowflake_convert_contains(exclude, relid))
-		return SNOWFLAKE_KEY_EXCLUDED;
-	return kind;
-}
-
-/*
  * Fail if there is no such schema, or an excluded table is null.
  */
 void
@@ -296,7 +274,7 @@ snowflake_convert_check_schema(Oid schema, ArrayType *exclude)
 
 /*
  * Find the keys of the schema, and lock their tables in the order of their
- * OIDs.  Those that are left are the result.  If the tables have several
+ * OIDs.  Those that are left are the result, as findings.  If the tables have several
  * owners, one of them is returned, and the others will be obstacles.
  */
 List *
@@ -311,9 +289,18 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 	{
 		const SnowflakeRow *row = lfirst(cell);
 		Oid			relid = snowflake_convert_oid(row, "relid");
-		SnowflakeKeyKind kind = kind_of(snowflake_convert_text(row, "kind"), relid, exclude);
+		const char *object = snowflake_convert_text(row, "object");
+		const char *title = snowflake_convert_text(row, "title");
 
-		if (kind == SNOWFLAKE_KEY_CONVERTED)
+		if (title != NULL)
+			(void) snowflake_convert_add_finding(&left, SNOWFLAKE_INFO, title, object,
+												 snowflake_convert_text(row, "finding"),
+												 snowflake_convert_text(row, "what_to_do"));
+		else if (snowflake_convert_contains(exclude, relid))
+			(void) snowflake_convert_add_finding(&left, SNOWFLAKE_INFO,
+												 "keys that are excluded stay as they are", object,
+												 "it is excluded", NULL);
+		else
 		{
 			Oid			owner_of = snowflake_convert_lock(relid, conversion->lock);
 
@@ -321,14 +308,6 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 				*owner = owner_of;
 			snowflake_convert_add_key(conversion, relid, snowflake_convert_text(row, "attname"),
 									  generator, false);
-		}
-		else
-		{
-			SnowflakeLeftKey *key = palloc(sizeof(SnowflakeLeftKey));
-
-			key->kind = kind;
-			key->object = snowflake_convert_text(row, "object");
-			left = lappend(left, key);
 		}
 	}
 	return left;

@@ -16,24 +16,6 @@
 
 #include "convert/catalog/queries.h"
 
-/* What becomes of a key of a schema. */
-typedef enum SnowflakeKeyKind
-{
-	SNOWFLAKE_KEY_CONVERTED,
-	SNOWFLAKE_KEY_EXCLUDED,		/* by the caller */
-	SNOWFLAKE_KEY_REFERENCING,	/* it is a foreign key, too */
-	SNOWFLAKE_KEY_SUPPLIED,		/* it has no generator, and no sequence */
-	SNOWFLAKE_KEY_COUNTER,		/* a sequence, but not the primary key */
-	SNOWFLAKE_KEY_KINDS
-} SnowflakeKeyKind;
-
-/* What is left as it is. */
-typedef struct SnowflakeLeftKey
-{
-	SnowflakeKeyKind kind;
-	const char *object;
-} SnowflakeLeftKey;
-
 extern Oid	snowflake_convert_lock(Oid relid, LOCKMODE mode);
 extern void snowflake_convert_check_generator(Oid generator);
 extern AttrNumber snowflake_convert_find_column(Oid relid, const char *table,

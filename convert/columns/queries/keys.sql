@@ -4,7 +4,7 @@
 -- name: generators_schema
 SELECT extnamespace FROM pg_extension WHERE extname = 'snowflake'
 
--- The keys of a schema: table, column, kind, and description.
+-- The keys of a schema, and what is said of those that are left as they are.
 -- name: keys
 WITH candidate AS (
   SELECT r.oid AS relid, a.attnum, a.attname, a.attidentity, f.oid AS default_oid,
@@ -28,11 +28,20 @@ WITH candidate AS (
     EXISTS (SELECT FROM pg_constraint x WHERE x.contype = 'f' AND x.confrelid = c.relid
             AND c.attnum = ANY (x.confkey)) AS referenced
   FROM candidate c)
-SELECT relid, attname, CASE WHEN referencing THEN 'referencing' WHEN NOT generated THEN 'supplied'
-    WHEN in_key OR referenced OR NOT has_key THEN 'converted'
-    ELSE 'counter' END AS kind,
-  format('column %I of table %s', attname, relid::regclass) AS object
- FROM key WHERE in_key AND alone OR generated
+SELECT relid, attname, format('column %I of table %s', attname, relid::regclass) AS object,
+  l.title, l.finding, l.what_to_do
+ FROM key LEFT JOIN (VALUES
+    ('referencing', 'keys that are foreign keys have the values of the referenced tables',
+      'it is a foreign key, and has the values of the referenced table', NULL),
+    ('supplied', 'keys whose values the application supplies stay as they are',
+      'no sequence or generator is its default, so the application supplies its values',
+      'If the application can omit it in INSERT, convert the table with snowflake_convert().'),
+    ('counter', 'columns with a sequence that are no keys stay as they are',
+      'it has a sequence, but is not in the primary key, and no foreign key references it',
+      'If it is a key, convert it with snowflake_convert().')) l(why, title, finding, what_to_do)
+    ON why = CASE WHEN referencing THEN 'referencing' WHEN NOT generated THEN 'supplied'
+      WHEN NOT (in_key OR referenced) AND has_key THEN 'counter' END
+ WHERE in_key AND alone OR generated
  ORDER BY relid, attnum
 
 -- The column that is the primary key of a table.
