@@ -67,9 +67,9 @@ CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END
 -- snippet: grant_option
 CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
 
--- The statements that give an object what a new one does not have.
+-- The statements that give an object what a new one does not have; NULL if it has no comment.
 -- snippet: comment_on(what, oid, catalog)
-format('COMMENT ON %s IS %L', {what}, obj_description({oid}, '{catalog}'))
+format('COMMENT ON %s IS ', {what}) || quote_literal(obj_description({oid}, '{catalog}'))
 
 -- snippet: has_comment(oid, catalog)
 obj_description({oid}, '{catalog}') IS NOT NULL

@@ -387,7 +387,6 @@ FROM (SELECT DISTINCT relid, name FROM altered) t
   LEFT JOIN foreign_key f ON f.oid = k.oid
   LEFT JOIN pg_constraint p ON p.oid = f.root
 WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
-AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
 AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
   ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
 SELECT 7, false, nspname || relname,
@@ -406,7 +405,8 @@ SELECT 9, false, name, command FROM row_function WHERE owned
 SELECT step, false, place, command FROM recreated_statement
 
 -- name: statements
-SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"
+SELECT command FROM statement WHERE command IS NOT NULL
+ORDER BY step, other, name COLLATE "C", command COLLATE "C"
 
 -- texts: function
 -- name: lock_function

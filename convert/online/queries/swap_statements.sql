@@ -160,7 +160,6 @@ FROM idx JOIN mine ON mine.relid = idx.indrelid
 SELECT 43, 0, indexrelid, 0,
   {comment_on(format('INDEX %I.%I', idx.nspname, idx.relname), indexrelid, pg_class)}
 FROM idx JOIN this ON this.relid = idx.indrelid
-WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL
 SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname,
   conname)
 FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL
@@ -182,7 +181,6 @@ FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, co
       UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL
       UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k
   JOIN this ON this.relid = k.conrelid
-WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL
 SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname,
   stxname)
 FROM stat JOIN this ON this.relid = stat.stxrelid
@@ -191,7 +189,6 @@ FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0
 SELECT 48, 0, oid, 0,
   {comment_on(format('STATISTICS %I.%I', stat.nspname, stxname), oid, pg_statistic_ext)}
 FROM stat JOIN this ON this.relid = stat.stxrelid
-WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL
 SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
   ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
           FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
@@ -219,7 +216,7 @@ WHERE late AND convalidated GROUP BY this.relid, name, n
 
 -- name: swap_statements
 SELECT stage, (stage >= 30)::int AS after_drop, command
-FROM swap_statement ORDER BY stage, a, b, c, command COLLATE "C"
+FROM swap_statement WHERE command IS NOT NULL ORDER BY stage, a, b, c, command COLLATE "C"
 
 -- What must be locked: sequences that the columns own, views, tables at the
 -- other end of foreign keys, and the table.  Partitions are locked with their
