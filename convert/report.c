@@ -186,32 +186,6 @@ return_rows(const Report *report, SnowflakeSeverity severity, ReturnSetInfo *rsi
 }
 
 /*
- * Views that are in the way, with the statements that drop them and create them again.
- */
-static void
-add_views(Report *report)
-{
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(&report->conversion, sql_views))
-	{
-		const SnowflakeRow *row = lfirst(cell);
-
-		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_OBSTACLE, NULL,
-											 snowflake_convert_text(row, "object"),
-											 snowflake_convert_text(row, "finding"),
-											 snowflake_convert_text(row, "what_to_do"));
-	}
-}
-
-static void
-add_notices(Report *report, SnowflakeQuery query)
-{
-	report->findings = list_concat(report->findings,
-								   snowflake_convert_ask_notices(&report->conversion, query));
-}
-
-/*
  * Find what is to be said of sequences that get another kind by themselves.
  */
 static void
@@ -259,8 +233,6 @@ find_keys(Report *report)
 		snowflake_convert_choose_columns(conversion, report->widen);
 	(void) snowflake_convert_prepare(conversion, owner);
 	(void) snowflake_convert_list_obstacles(conversion, &report->findings);
-	add_views(report);
-	add_notices(report, sql_unconverted_keys);
 	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
 	report->findings = list_concat(report->findings, left);
 	if (report->rehearse && conversion->keys != NIL)
@@ -305,7 +277,9 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 		find_kinds(&report);
 	else
 		find_keys(&report);
-	add_notices(&report, sql_local_sequences);
+	report.findings = list_concat(report.findings,
+								  snowflake_convert_ask_notices(&report.conversion,
+																sql_report_notices));
 	for (SnowflakeSeverity severity = 0; severity < SNOWFLAKE_SEVERITIES; severity++)
 		return_rows(&report, severity, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();

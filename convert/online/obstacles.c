@@ -56,7 +56,6 @@ static const struct
 	int			flags;
 }			lists[] = {
 	{sql_online_obstacles, 0},
-	{sql_trigger_obstacles, 0},
 	{sql_function_obstacles, 0},
 	{sql_publication_obstacles, SUBSCRIBERS},
 };

@@ -1,23 +1,6 @@
--- Views that cannot come back, each before those that it is made of, with the statements that
--- drop it and create it again.
--- name: views
-WITH own(oid, stage, n, command) AS (
-  SELECT oid, stage, n, command FROM view_statement
-  UNION ALL
-  SELECT oid, 1, 0, format('ALTER %s %s OWNER TO %s', {kind}, name, relowner::regrole) FROM vw
-  UNION ALL
-  SELECT relid, 90 + stage, oid, command FROM rule_statement)
-SELECT format('%s %s', lower({kind}), name) AS object,
-  format('it must be dropped, as number %s of %s', row_number() OVER (ORDER BY depth DESC, name),
-    count(*) OVER ()) AS finding,
-  format(E'DROP %s %s;\n-- convert, and create the views in reverse order:\n%s', {kind}, name,
-    (SELECT string_agg(command || ';', E'\n' ORDER BY stage, n) FROM own WHERE own.oid = vw.oid))
-  AS what_to_do
- FROM vw WHERE oid IN (SELECT oid FROM stuck) ORDER BY depth DESC, name
-
 -- Keys that are not converted yet, with their defaults.  That is a reason to worry only if others
 -- are: these tables are newer, or an upgrade of the application restored a default.
--- list: unconverted_keys notices
+-- list: report_notices notices
 
 -- notice: later | list | keys are not snowflake keys
 SELECT t.column_name, NULL, format('it is not a snowflake key: it has %s',
@@ -31,8 +14,6 @@ WHERE t.is_root AND t.gets_ids
 
 -- The sequences of $schema that are local, as a script that looks like a dump leaves them, and
 -- nobody has called them so, if new tables of this database get another kind.
--- list: local_sequences notices
-
 -- notice: warning | list | sequences are local, although new tables get another kind
 SELECT format('sequence %I.%I', n.nspname, c.relname), NULL,
   'it is local, although new tables get another kind', NULL,

@@ -293,13 +293,13 @@ DROP FOREIGN DATA WRAPPER regress_nowhere CASCADE;
 CREATE TABLE coded (id serial PRIMARY KEY, code text, name text, UNIQUE (code) INCLUDE (id), UNIQUE (id, code));
 CREATE TABLE by_code (code text REFERENCES coded (code));
 CREATE TABLE by_both (id int, code text, FOREIGN KEY (id, code) REFERENCES coded (id, code));
-SELECT snowflake_convert('coded', dry_run => true);
+SELECT snowflake_convert('coded');
 DROP TABLE by_code;
 SELECT snowflake_convert('coded');
 CREATE TABLE named (id serial UNIQUE, code text PRIMARY KEY, name text);
 ALTER TABLE named DROP CONSTRAINT named_pkey, ADD PRIMARY KEY (code) INCLUDE (id);
 CREATE VIEW grouped AS SELECT code, name FROM named GROUP BY code;
-SELECT snowflake_convert('named', 'id', dry_run => true);
+SELECT snowflake_convert('named', 'id');
 DROP TABLE coded, by_both, named CASCADE;
 
 -- a comment on an index of a partitioned table is that of this one alone

@@ -143,7 +143,7 @@ foreach my $tables (
 	create($node, $tables);
 	run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')});
 	like(run_in($node, 'postgres', q{SELECT snowflake_convert('shop.t', 'id')}),
-		qr/DETAIL:  table shop\.t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\), or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./,
+		qr/DETAIL:  table shop\.t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)\. If the column needs no default, and no other one waits for its own, drop trigger "~snowflake_swapped" instead\./,
 		'snowflake_convert() while the end of a conversion is to come');
 	like(run_in($node, 'postgres', "$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
 	is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
@@ -232,7 +232,7 @@ $holder->query_safe('BEGIN; SELECT FROM shop.t');
 $calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
 run_in($node, 'postgres', $shop, $store);
 $holder->query_safe('COMMIT');
-like(finish_converting($calling), qr/ERROR:  cannot convert .*\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'rows that are stored elsewhere before the table has new columns');
+like(finish_converting($calling), qr/ERROR:  cannot convert .*\nDETAIL:  column a of table shop\.h uses the row type of table shop\.t/, 'rows that are stored elsewhere before the table has new columns');
 is(nothing_is_left($node, 'postgres'), '', 'it has none then');
 
 create($node, $rows);
@@ -242,7 +242,7 @@ $calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock ta
 run_in($node, 'postgres', $shop, $store);
 $holder->query_safe('COMMIT');
 $holder->quit;
-like(finish_converting($calling), qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'before the swap');
+like(finish_converting($calling), qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  column a of table shop\.h uses the row type of table shop\.t/, 'before the swap');
 
 create($node, $rows);
 ($session, $calling) = between('SELECT FROM t');

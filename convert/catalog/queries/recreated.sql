@@ -75,19 +75,19 @@ AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
               UNION SELECT p.polrelid FROM pol JOIN pg_policy p USING (oid))
 
 -- What prevents that a view comes back as it was.
--- cte: lost_view(number, line, relid) union
-SELECT 2, format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
-SELECT 4, format('the row type of view %s has privileges or a comment', name), vw.oid
+-- cte: lost_view(line, relid) union
+SELECT format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
+SELECT format('the row type of view %s has privileges or a comment', name), vw.oid
 FROM vw JOIN pg_type y ON y.oid = vw.reltype
 WHERE NOT (y.typacl @> acldefault('T', y.typowner) AND y.typacl <@ acldefault('T', y.typowner))
 OR {has_comment(y.oid, pg_type)}
-SELECT 5, format('%s privilege on view %s was granted by role %s, not by the owner',
+SELECT format('%s privilege on view %s was granted by role %s, not by the owner',
     e.privilege_type, vw.name, pg_get_userbyid(e.grantor)), vw.oid
 FROM vw CROSS JOIN LATERAL (
   SELECT * FROM aclexplode(vw.relacl)
   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e
 WHERE e.grantor <> vw.relowner
-SELECT 6, format('role %I, the owner of view %s, lacks %s', o.rolname, vw.name, p.what), vw.oid
+SELECT format('role %I, the owner of view %s, lacks %s', o.rolname, vw.name, p.what), vw.oid
 FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
   SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(o.oid, n.oid, 'CREATE')
   FROM pg_namespace n
@@ -109,63 +109,44 @@ FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
 WHERE NOT p.has
 
 -- ... and all of it, with the relation that it belongs to.
--- cte: lost(number, line, relid) union
-SELECT number, line, relid FROM lost_view
-SELECT 1, format('%s is owned by role %I, but table %s by role %I',
+-- cte: lost(line, relid) union
+SELECT line, relid FROM lost_view
+SELECT format('%s is owned by role %I, but table %s by role %I',
     pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
     $tables[1]::regclass, o.rolname), r.oid
 FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
   JOIN owner o ON o.oid <> r.relowner
-SELECT 1, format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
+SELECT format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
   JOIN pg_namespace n ON n.oid = s.stxnamespace
-SELECT 3, format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
     pg_describe_object(g.classid, g.objid, 0)), g.relid
 FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
 WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-SELECT 3, format('%s is a member of, or depends on, extension %I',
+SELECT format('%s is a member of, or depends on, extension %I',
     pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
 FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
   AND d.deptype IN ('e', 'x')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-SELECT 4, format('%s has a security label',
+SELECT format('%s has a security label',
     pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
 FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
-SELECT 4, format('materialized view %s has a replica identity', name), oid
+SELECT format('materialized view %s has a replica identity', name), oid
 FROM vw WHERE relkind = 'm' AND relreplident <> 'd'
-SELECT 6, format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.rolname,
+SELECT format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.rolname,
     g.tgrelid::regclass, g.tgfoid::regprocedure), g.tgrelid
 FROM trg JOIN pg_trigger g USING (oid) JOIN owner o
   ON NOT has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
 
--- Views that cannot come back, and those that are made of them.
--- cte: stuck(oid)
-SELECT vw.oid FROM vw JOIN lost ON lost.relid = vw.oid
-UNION
-SELECT w.ev_class
-FROM stuck s JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
-    AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
-  JOIN pg_rewrite w ON w.oid = d.objid
-WHERE w.rulename = '_RETURN'
-
--- Does a parameter of a type accept a bigint?
--- snippet: takes_bigint(type)
-({type} = 'int8'::regtype
- OR EXISTS (SELECT FROM pg_cast x
-            WHERE (x.castsource, x.casttarget, x.castcontext) = ('int8'::regtype, {type}, 'i'))
- OR EXISTS (SELECT FROM pg_type y WHERE y.oid = {type} AND y.typtype IN ('d', 'p')))
-
--- Functions and operators, with the types of what they are called with; and types, whose names can
--- be called like functions with one argument, which they are then cast to.
--- cte: callable(classid, oid, name, schema, owner, types, needed, rest) union
+-- Functions and operators, with the least number of arguments; and types, whose names can be called
+-- like functions with one argument, which they are then cast to.
+-- cte: callable(classid, oid, name, schema, owner, needed) union
 SELECT 'pg_proc'::regclass::oid, p.oid, p.proname, p.pronamespace, p.proowner,
-  ARRAY(SELECT unnest(p.proargtypes)), p.pronargs - p.pronargdefaults - (p.provariadic <> 0)::int,
-  p.provariadic
+  p.pronargs - p.pronargdefaults - (p.provariadic <> 0)::int
 FROM pg_proc p
-SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner,
-  ARRAY[o.oprleft, o.oprright], 2, 0
+SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner, 2
 FROM pg_operator o
-SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, ARRAY[0::oid], 1, 0
+SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, 1
 FROM pg_type y LEFT JOIN pg_class k ON k.oid = y.typrelid
 WHERE coalesce(k.relkind, 'c') = 'c'
 
@@ -174,14 +155,6 @@ WHERE coalesce(k.relkind, 'c') = 'c'
 ({f}.name, {f}.schema) = ({g}.name, {g}.schema)
 AND ({f}.classid = {g}.classid OR ({f}.classid, {g}.classid)
   = ('pg_proc'::regclass, 'pg_type'::regclass) AND {f}.needed <= 1)
-
--- The parameters of two of one name, and whether a bigint may be given to one.
--- snippet: parameters(f, g)
-unnest({f}.types) WITH ORDINALITY u(old, n)
-  CROSS JOIN LATERAL (SELECT CASE WHEN {g}.rest <> 0 AND n >= cardinality({g}.types)
-    THEN {g}.rest ELSE {g}.types[n] END) t(new)
-  CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
-    OR {takes_bigint(u.old)}) i(is_number)
 
 -- May a role become another one?  A membership may have neither right since 16, but who may grant
 -- it has it if he wants to.  Before, that was anybody with CREATEROLE, but to superusers.
@@ -203,20 +176,6 @@ WHERE b.datname = current_database() AND NOT {can_become(e.oid, owner.oid)}
 UNION ALL
 SELECT 0, 'PUBLIC', 'PUBLIC' FROM owner
 WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid >= 16384 AND NOT {can_become(r.oid, owner.oid)})
-
--- What functions and operators objects call.
--- snippet: calls(objects)
-SELECT o.classid, o.objid, d.refclassid, d.refobjid
-FROM {objects} o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
-WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-
--- What is created again from its text.
--- cte: created(classid, objid)
-SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone
-
--- ... and what it calls.
--- cte: calling(classid, objid, called_class, called)
-{calls(created)}
 
 -- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
 -- valid are before a backfill.  Of tables of other owners, nothing is.
@@ -243,12 +202,14 @@ UNION
 -- the partition key
 SELECT 'pg_class'::regclass, relid FROM own_target WHERE gets_ids
 
--- Both, and what it calls.
+-- That, what is created again from its text, and what functions and operators it calls.
 -- cte: looked_up(classid, objid)
-SELECT * FROM created UNION SELECT * FROM evaluated
+SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone UNION SELECT * FROM evaluated
 
 -- cte: looking_up(classid, objid, called_class, called)
-{calls(looked_up)}
+SELECT o.classid, o.objid, d.refclassid, d.refobjid
+FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
+WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
 
 -- The types that it has values of, also in its columns and the results of what it calls.
 -- cte: type_used(classid, objid, typid)
@@ -319,19 +280,3 @@ FROM owner CROSS JOIN type_used t JOIN pg_cast x ON t.typid IN (x.castsource, x.
   JOIN pg_proc p ON p.oid = x.castfunc JOIN untrusted u ON u.oid = p.proowner
 WHERE (t.classid, t.objid, p.oid) NOT IN (
   SELECT classid, objid, called FROM looking_up WHERE called_class = 'pg_proc'::regclass)
-
--- What might be called instead, of those who are trusted, that is not the same for a bigint.
--- cte: other_call(object, called, found)
-SELECT DISTINCT pg_describe_object(c.classid, c.objid, 0), pg_describe_object(f.classid, f.oid, 0),
-  pg_describe_object(g.classid, g.oid, 0)
-FROM owner CROSS JOIN calling c
-  JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
-  JOIN callable g ON (g.classid, g.name, g.schema) = (f.classid, f.name, f.schema)
-    AND g.oid <> f.oid AND cardinality(f.types) >= g.needed
-    AND (g.owner = f.owner OR pg_has_role(g.owner, owner.oid, 'USAGE'))
-WHERE (SELECT bool_and(old = new OR is_number AND {takes_bigint(new)})
-         AND bool_or(old <> new AND (old IN ('int2'::regtype, 'int4'::regtype)
-                                     OR new = 'int8'::regtype))
-         AND NOT bool_and(old = new OR old IN ('int2'::regtype, 'int4'::regtype)
-                          AND new = 'int8'::regtype)
-       FROM {parameters(f, g)})

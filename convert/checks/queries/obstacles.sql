@@ -20,51 +20,6 @@ SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
 FROM changed c JOIN pg_class r ON r.oid = c.relid
   JOIN pg_roles o ON o.oid = r.relowner
 
--- The smallest rows that tables in use can have, whose columns are NULL where they can be: with the
--- new columns beside the old ones, and with the old ones dropped.  A row with a NULL has a bit for
--- each column, a dropped one is NULL, and so a row may become bigger than the columns are.
--- cte: row_column(relid, form, attnum, length, alignment, is_null)
-WITH widened(relid, attnum, form) AS (
-  SELECT relid, attnum, form FROM target, unnest(ARRAY['both', 'new']) form
-  WHERE change = 'widen')
-SELECT f.relid, f.form, a.attnum::int,
-  CASE WHEN a.attlen < 0 THEN 1 ELSE a.attlen END,
-  CASE WHEN a.attlen < 0 THEN 1
-    ELSE CASE a.attalign WHEN 'd' THEN 8 WHEN 'i' THEN 4 WHEN 's' THEN 2 ELSE 1 END END,
-  a.attisdropped OR NOT a.attnotnull OR coalesce(w.form = 'new', false)
-FROM (SELECT DISTINCT relid, form FROM widened) f
-  JOIN pg_attribute a ON a.attrelid = f.relid AND a.attnum > 0
-  LEFT JOIN widened w ON (w.relid, w.attnum, w.form) = (f.relid, a.attnum, f.form)
-WHERE NOT starts_with(a.attname, 'snowflake_new_')
-UNION ALL
-SELECT w.relid, w.form, 1600 + w.attnum, 8, 8, NOT a.attnotnull
-FROM widened w JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
-
--- Only of those that may be too big with what aligns the columns.
--- cte: row_form(relid, form, header, lengths, alignments) materialized
-SELECT relid, form,
-  (23 + CASE WHEN bool_or(is_null) THEN (count(*)::int + 7) / 8 ELSE 0 END + 7) / 8 * 8,
-  array_agg(length ORDER BY attnum) FILTER (WHERE NOT is_null),
-  array_agg(alignment ORDER BY attnum) FILTER (WHERE NOT is_null)
-FROM row_column
-GROUP BY relid, form
-HAVING sum(length) FILTER (WHERE NOT is_null) > current_setting('block_size')::int / 3
-
--- cte: row_part(relid, form, columns, size)
-SELECT relid, form, 0, header FROM row_form
-UNION ALL
-SELECT f.relid, f.form, p.columns + 1, (p.size + a - 1) / a * a + f.lengths[p.columns + 1]
-FROM row_part p JOIN row_form f ON (f.relid, f.form) = (p.relid, p.form)
-  CROSS JOIN LATERAL (SELECT f.alignments[p.columns + 1]) e(a)
-WHERE p.columns < cardinality(f.lengths)
-
--- cte: big_row(relid, line)
-SELECT p.relid, format('rows of table %s would have at least %s bytes, and %s fit into a block',
-    p.relid::regclass, max((p.size + 7) / 8 * 8), current_setting('block_size')::int - 32)
-FROM row_part p
-GROUP BY 1
-HAVING max((p.size + 7) / 8 * 8) > current_setting('block_size')::int - 32
-
 -- How many objects a conversion locks: what it creates, drops, and creates again, and what belongs
 -- to a table that is rewritten.  A foreign key is created again by each of its tables, and has
 -- four triggers.
@@ -96,6 +51,13 @@ FROM (SELECT sum(n) FROM lock_use) u(n)
       'max_wal_senders', CASE WHEN current_setting('server_version_num')::int < 180000
       THEN 'autovacuum_max_workers' ELSE 'autovacuum_worker_slots' END]) name) s(setting, sessions)
 
+-- A conversion that was begun online keeps two columns equal, and has to get to its own end.
+-- Partitions have the triggers of their table.
+-- cte: converting(line, object, trigger)
+SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
+FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
+  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = '_snowflake_convert_copy'
+
 -- What prevents columns from becoming bigint.
 -- list: column_obstacles obstacles
 
@@ -126,169 +88,6 @@ WHERE t.change = 'widen'
 AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable,
   p.condeferred)
 
--- The same, but an online conversion creates other objects again: online/obstacles.c.
--- list: dependent_obstacles obstacles
-
--- hint: Drop objects that depend on a column, convert, and create them again, or use
---   snowflake_convert_online().
-SELECT format('%s depends on %s',
-    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
-FROM target t
-  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
-    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
-  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
-  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-WHERE t.change = 'widen'
-AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
-                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
-      OR NOT g.tgisinternal
-      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
-AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-
--- An index is created again with each of its columns, also those that it merely includes, and so is
--- its constraint.  What depends on these, but not on the column, is not, and prevents that.
--- hint: Drop objects that depend on an index or key with a column, convert, and create them again.
-SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    pg_describe_object(n.classid, n.objid, 0)), t.column_name
-FROM target t
-  JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
-  LEFT JOIN pg_constraint u ON u.conindid = i.indexrelid AND u.contype IN ('p', 'u', 'x')
-  CROSS JOIN LATERAL (VALUES ('pg_class'::regclass, i.indexrelid),
-    ('pg_constraint'::regclass, u.oid)) n(classid, objid)
-  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.deptype) = (n.classid, n.objid, 'n')
-WHERE t.change = 'widen'
-AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-AND NOT EXISTS (
-  SELECT FROM pg_depend c
-  WHERE (c.classid, c.objid) = (d.classid, d.objid)
-  AND {on_column(c, t)})
-
--- list: recreated_obstacles obstacles
-
--- hint: Give what depends on a column the owner of the tables, or drop it, convert, and create it
---   again: snowflake_convert_report() has the statements for views.
-SELECT line, relid::regclass::text FROM lost WHERE number = 1
-
--- hint: Drop temporary views of the tables, or have their sessions end.
-SELECT line, relid::regclass::text FROM lost WHERE number = 2
-
--- hint: Drop objects that cannot be created again, and the views that they depend on, convert, and
---   create them again: snowflake_convert_report() has the statements for views.
-SELECT line, relid::regclass::text FROM lost WHERE number = 3
-
--- hint: Remove security labels, privileges and comments of row types, and replica identities of
---   materialized views, convert, and set them again.
-SELECT line, relid::regclass::text FROM lost WHERE number = 4
-
--- hint: Have the owner of the view grant these privileges.
-SELECT line, relid::regclass::text FROM lost WHERE number = 5
-
--- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
-SELECT line, relid::regclass::text FROM lost WHERE number = 6
-
--- list: call_obstacles obstacles
-
--- hint: Run these statements, but drop what should not be called there instead of giving it to the
---   owner of the tables. Or grant that role to these roles.
-SELECT format('%s could have its code called for %s: %s', who,
-    min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
-  min(pg_describe_object(classid, objid, 0) COLLATE "C")
-FROM exposed GROUP BY who, cure
-
--- list: lock_obstacles obstacles
-
--- hint: Increase max_locks_per_transaction, and restart the server.
-SELECT format('the conversion needs about %s locks, for which max_locks_per_transaction must be '
-    '%s, and it is %s', locks, needed, setting), format('table %s', $tables[1]::regclass)
-FROM lock_need WHERE needed > 2 * setting
-
--- list: online_row_obstacles obstacles
-
--- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
-SELECT line, format('table %s', relid::regclass) FROM big_row
-
--- Foreign keys are created again, with triggers that are enabled as usual.
--- list: trigger_obstacles obstacles
-
--- hint: Enable the triggers of foreign keys with ALTER TABLE ... ENABLE TRIGGER, or drop the
---   foreign keys.
-SELECT format('triggers of foreign key %I of table %s are %s', c.conname, c.conrelid::regclass,
-      CASE g.tgenabled WHEN 'D' THEN 'disabled' WHEN 'A' THEN 'ENABLE ALWAYS'
-        ELSE 'ENABLE REPLICA' END),
-    t.table_name
-FROM target t
-  JOIN pg_constraint c ON c.contype = 'f'
-    AND (c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
-        OR c.confrelid = t.relid AND t.attnum = ANY (c.confkey))
-  JOIN pg_trigger g ON g.tgconstraint = c.oid
-WHERE t.change = 'widen' AND g.tgenabled <> 'O'
-
--- What ALTER COLUMN ... TYPE would lose of indexes and statistics objects, and
--- the query statements cannot restore.  The name of an index that
--- is created with its parent is not known before.
--- list: rebuilt_obstacles obstacles
-
--- hint: PostgreSQL creates such indexes again as copies of those of the partitioned table. Reset
---   what was set of the partition alone, convert, and set it again, or use
---   snowflake_convert_online().
-SELECT format('index %I of partition %s %s', i.relname, i.indrelid::regclass, w.what),
-    format('table %s', i.indrelid::regclass)
-FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent
-  CROSS JOIN LATERAL (VALUES
-    ('is its replica identity', i.indisreplident),
-    ('is the one to CLUSTER on', i.indisclustered),
-    ('has storage parameters of its own', i.reloptions IS DISTINCT FROM p.reloptions),
-    ('has a tablespace of its own', i.reltablespace <> p.reltablespace),
-    ('has statistics targets of its own', EXISTS (
-      SELECT FROM pg_attribute a JOIN pg_attribute b ON (b.attrelid, b.attnum) = (p.oid, a.attnum)
-      WHERE a.attrelid = i.oid
-      AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))),
-    ('depends on an extension', EXISTS (
-      SELECT FROM pg_depend d
-      WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x'))),
-    ('has a comment', {has_comment(i.oid, pg_class)}),
-    ('has a constraint with a comment', EXISTS (
-      SELECT FROM pg_constraint k
-      WHERE k.conindid = i.oid AND k.contype IN ('p', 'u')
-      AND {has_comment(k.oid, pg_constraint)}))) w(what, found)
-WHERE w.found
-
--- They would be enabled with the new constraint.
--- hint: Enable the triggers of deferrable constraints with ALTER TABLE ... ENABLE TRIGGER.
-SELECT DISTINCT format('triggers of constraint %I of table %s are not enabled as usual', k.conname,
-    k.conrelid::regclass),
-  format('table %s', k.conrelid::regclass)
-FROM rebuilt_index i
-  JOIN pg_constraint k ON k.conindid = i.oid AND k.contype IN ('p', 'u', 'x')
-  JOIN pg_trigger g ON g.tgconstraint = k.oid
-WHERE g.tgenabled <> 'O'
-
--- PostgreSQL would create the parent's first, with which the child's own conflicts.
--- hint: Run ALTER TABLE ... VALIDATE CONSTRAINT on parent tables.
-WITH RECURSIVE above(relid, parent) AS (
-  SELECT i.inhrelid, i.inhparent FROM pg_inherits i
-  WHERE i.inhrelid IN (SELECT relid FROM target WHERE change = 'widen')
-  UNION
-  SELECT a.relid, i.inhparent FROM above a JOIN pg_inherits i ON i.inhrelid = a.parent)
-SELECT format('check constraint %I of table %s is valid, but that of table %s is not',
-    c.conname, c.conrelid::regclass, p.conrelid::regclass),
-      format('table %s', c.conrelid::regclass)
-FROM rebuilt r JOIN pg_constraint c ON (r.classid, r.objid) = ('pg_constraint'::regclass, c.oid)
-  JOIN above a ON a.relid = c.conrelid
-  JOIN pg_constraint p ON p.conrelid = a.parent AND p.contype = 'c' AND p.conname = c.conname
-    AND NOT p.convalidated
-WHERE c.contype = 'c' AND c.conislocal AND c.coninhcount > 0 AND c.convalidated
-
--- hint: Grant the owner of the table USAGE on the schemas of its statistics objects.
-SELECT format('role %s, the owner of table %s, cannot set the statistics target of statistics '
-  'object %I.%I',
-    r.relowner::regrole, r.oid::regclass, s.nspname, s.stxname),
-      format('table %s', r.oid::regclass)
-FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
-WHERE s.stxstattarget >= 0 AND NOT has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE')
-
--- list: object_obstacles obstacles
-
 -- All of a table are created again directly, and in use those with the column, and ones that are
 -- not complete would be valid.  Whoever creates one just now has a lock.
 -- hint: Drop indexes that are invalid, or create them again with REINDEX.
@@ -311,6 +110,27 @@ SELECT format('statistics object %I.%I of table %s belongs to another role', s.n
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxowner <> r.relowner
 
+-- With the new columns beside the old ones, or the old ones, dropped, as NULLs.
+-- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
+SELECT format('rows of table %s would not fit into a block', t.relid::regclass), t.table_name
+FROM (SELECT relid, table_name, 8 * count(*) AS added FROM target WHERE change = 'widen'
+      GROUP BY 1, 2) t
+  JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0
+WHERE $online
+GROUP BY t.relid, t.table_name, t.added
+HAVING 23 + count(*) / 8 + t.added + sum(a.attlen) FILTER (WHERE a.attnotnull AND a.attlen > 0)
+  > current_setting('block_size')::int - 32
+
+-- Constraints are created again, with triggers that are enabled as usual.
+-- list: trigger_obstacles obstacles
+
+-- hint: Enable such triggers with ALTER TABLE ... ENABLE TRIGGER, or drop the constraints.
+SELECT format('triggers of constraint %I of table %s are not enabled as usual', k.conname,
+    k.conrelid::regclass), format('table %s', k.conrelid::regclass)
+FROM rebuilt r JOIN pg_constraint k ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)
+  JOIN pg_trigger g ON g.tgconstraint = k.oid
+WHERE g.tgenabled <> 'O'
+
 -- list: type_obstacles obstacles
 
 -- Columns in the key, or in its expressions, depend on the table.
@@ -323,27 +143,21 @@ FROM target t
     AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)
 WHERE t.change = 'widen' AND d.deptype = 'i'
 
--- hint: Drop columns that use the row type, or change their type.
-SELECT format('column %I of %s uses the row type of %s', a.attname,
-    c.oid::regclass, h.table_name), h.table_name
-FROM holder h
-  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
-    AND d.classid = 'pg_class'::regclass
-  JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.objid, d.objsubid)
-
--- In an expression. A function also depends on the types in its signature, which does not matter.
--- hint: Drop objects that depend on a column, convert, and create them again.
+-- In a column, or in an expression.  A function also depends on the types in its signature, which
+-- does not matter.
+-- hint: Drop what uses the row type, or change its type, convert, and create it again.
 SELECT format('%s uses the row type of %s', pg_describe_object(d.classid, d.objid, d.objsubid),
     h.table_name), h.table_name
 FROM holder h
   JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
+  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
   LEFT JOIN pg_type y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid
   LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
 WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass,
                     'pg_attrdef'::regclass, 'pg_policy'::regclass,
                     'pg_trigger'::regclass, 'pg_statistic_ext'::regclass)
-OR d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.deptype <> 'i'
+OR CASE d.objsubid WHEN 0 THEN c.oid IS NOT NULL AND d.deptype <> 'i'
+  ELSE c.relkind IN ('r', 'p', 'm') END
 OR y.typtype = 'd' AND y.typbasetype <> h.typid
 OR concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid) %s ', h.typid)
 SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),
@@ -355,19 +169,10 @@ FROM target t JOIN pg_class r ON r.oid = t.relid
   LEFT JOIN pg_constraint c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
 WHERE t.change = 'widen' AND t.relid IN (i.indrelid, c.conrelid)
 
--- hint: Run ALTER TABLE ... NOT OF on typed tables.
-SELECT format('%s is a typed table of type %s', t.table_name,
-    format_type(r.reloftype, NULL)), t.table_name
-FROM target t JOIN pg_class r ON r.oid = t.relid
-WHERE t.change = 'widen' AND r.reloftype <> 0
-
--- hint: Run ALTER TABLE ... NO INHERIT, so that each table has one parent.
-SELECT format('%s is inherited from several parent tables', t.column_name), t.column_name
-FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1
-
 -- hint: Drop generated columns, convert, and add them again.
 SELECT format('%s is a generated column', column_name), column_name
-FROM target WHERE change = 'widen' AND attgenerated <> '' AND NOT is_key
+FROM target
+WHERE attgenerated <> '' AND CASE WHEN is_key THEN set_default ELSE change = 'widen' END
 
 -- Since 18: PostgreSQL cannot create such a constraint again.
 -- hint: Give not-null constraints the name that they have in the parent table: run ALTER TABLE
@@ -390,12 +195,15 @@ SELECT format('%s belongs to a foreign table', t.column_name), t.column_name
 FROM target t JOIN pg_class r ON r.oid = t.relid
 WHERE t.change = 'widen' AND r.relkind = 'f'
 
--- What prevents the column from getting IDs.
--- list: key_obstacles obstacles
+-- What prevents that the rows and the generator are accessed, or the column from getting IDs.
+-- list: access_obstacles obstacles
 
--- hint: A generated column cannot have a default. Drop it and add it as a bigint column.
-SELECT format('%s is a generated column', column_name), column_name
-FROM target WHERE is_key AND set_default AND attgenerated <> ''
+-- hint: Run these statements, but drop what should not be called there instead of giving it to the
+--   owner of the tables. Or grant that role to these roles.
+SELECT format('%s could have its code called for %s: %s', who,
+    min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
+  min(pg_describe_object(classid, objid, 0) COLLATE "C")
+FROM exposed GROUP BY who, cure
 
 -- hint: Convert the parent table, which also converts its children.
 SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass),
@@ -414,17 +222,20 @@ FROM target t
     AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
 WHERE t.is_key AND t.gets_ids
 
--- hint: Grant the table owner the privileges that the generator requires.
-SELECT format('role %I, the owner of table %s, lacks %s', o.rolname,
-    r.oid::regclass, p.what), t.table_name
-FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_roles o ON o.oid = r.relowner
-  JOIN pg_proc f ON f.oid = t.generator
-  CROSS JOIN LATERAL (VALUES
-    (format('USAGE on schema %s', f.pronamespace::regnamespace),
-    has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),
-    (format('EXECUTE on function %s', f.oid::regprocedure),
-    has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)
-WHERE t.is_root AND t.set_default AND NOT p.has
+-- hint: Grant the owner of the tables these privileges.
+SELECT format('role %I, the owner of table %s, lacks %s', t.rolname, t.name, p.what),
+  format('table %s', t.name)
+FROM owned t
+  LEFT JOIN (SELECT relid, generator FROM target WHERE is_root AND set_default) k ON k.relid = t.oid
+  LEFT JOIN pg_proc f ON f.oid = k.generator
+  CROSS JOIN LATERAL (
+    SELECT format('USAGE on schema %s', s::regnamespace), has_schema_privilege(t.relowner, s,
+      'USAGE')
+    FROM unnest(ARRAY[t.relnamespace, f.pronamespace]) s
+    UNION ALL
+    SELECT format('EXECUTE on function %s', f.oid::regprocedure),
+      has_function_privilege(t.relowner, f.oid, 'EXECUTE')) p(what, has)
+WHERE NOT p.has
 
 -- The default is evaluated with the privileges of who inserts.
 -- hint: Grant EXECUTE on the generator to these roles.
@@ -440,22 +251,6 @@ FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_proc f ON f.oid = t.gen
 WHERE t.is_key AND t.set_default AND e.privilege_type = 'INSERT' AND e.grantee <> r.relowner
 AND NOT has_function_privilege(g.name, f.oid, 'EXECUTE')
 
--- What prevents an identity from becoming a default: its sequence is dropped
--- with it.
--- list: sequence_obstacles obstacles
-
--- hint: Use another sequence in these objects. If a function contains the name of a sequence but
---   does not use it, rename the sequence.
-SELECT format('%s %s sequence %s, which is dropped with the identity of %s',
-    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name,
-      t.column_name), t.column_name
-FROM seq s JOIN seq_user u ON u.oid = s.oid
-  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')
-  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)
-WHERE s.is_identity AND s.replaced
-
--- list: table_obstacles obstacles
-
 -- hint: The conversion runs code of indexes and constraints of all these tables as one role. If
 --   the owners trust each other, give the tables to a new role that is a member of theirs, and
 --   back after the conversion (ALTER TABLE ... OWNER TO). A role with privileges on a table would
@@ -470,10 +265,61 @@ SELECT format('row-level security is forced for role %2$I, the owner of table %1
   rolname), format('table %s', name)
 FROM owned WHERE forced AND NOT bypasses
 
--- hint: Grant the owner of each table USAGE on its schema.
-SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolname,
-    name, relnamespace::regnamespace), format('table %s', name)
-FROM owned WHERE NOT has_schema_privilege(relowner, relnamespace, 'USAGE')
+-- The same of direct conversions, but an online one creates other objects again:
+-- online/obstacles.c.
+-- list: direct_obstacles obstacles
+
+-- hint: Drop objects that depend on a column, convert, and create them again, or use
+--   snowflake_convert_online().
+SELECT format('%s depends on %s',
+    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
+FROM target t
+  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
+  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
+  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+WHERE t.change = 'widen'
+AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
+                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+      OR NOT g.tgisinternal
+      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
+AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+
+-- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
+--   --schema-only has their statements.
+SELECT line, relid::regclass::text FROM lost
+
+-- hint: Increase max_locks_per_transaction, and restart the server.
+SELECT format('the conversion needs about %s locks, for which max_locks_per_transaction must be '
+    '%s, and it is %s', locks, needed, setting), format('table %s', $tables[1]::regclass)
+FROM lock_need WHERE needed > 2 * setting
+
+-- What ALTER COLUMN ... TYPE would lose of indexes, and the query statements cannot restore.  The
+-- name of an index that is created with its parent is not known before.
+-- hint: PostgreSQL creates such indexes again as copies of those of the partitioned table. Reset
+--   what was set of the partition alone (replica identity, CLUSTER, storage parameters, tablespace,
+--   statistics targets, extension, comments), convert, and set it again, or use
+--   snowflake_convert_online().
+SELECT format('index %I of partition %s has properties of its own', i.relname,
+    i.indrelid::regclass), format('table %s', i.indrelid::regclass)
+FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent
+WHERE i.indisreplident OR i.indisclustered OR i.reloptions IS DISTINCT FROM p.reloptions
+OR i.reltablespace <> p.reltablespace OR {has_comment(i.oid, pg_class)}
+OR EXISTS (
+  SELECT FROM pg_attribute a JOIN pg_attribute b ON (b.attrelid, b.attnum) = (p.oid, a.attnum)
+  WHERE a.attrelid = i.oid AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))
+OR EXISTS (SELECT FROM pg_depend d
+           WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x'))
+OR EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid AND k.contype IN ('p', 'u')
+           AND {has_comment(k.oid, pg_constraint)})
+
+-- hint: Complete the conversion with snowflake_convert_online(), or take it back with
+--   snowflake_convert_undo(), which is possible before the first swap.
+SELECT line, object FROM converting WHERE trigger = '~snowflake_new'
+
+-- hint: Complete the conversion with snowflake_convert_online(). If the column needs no default,
+--   and no other one waits for its own, drop trigger "~snowflake_swapped" instead.
+SELECT line, object FROM converting WHERE trigger <> '~snowflake_new'
 
 -- list: citus_obstacles obstacles
 
@@ -501,28 +347,7 @@ FROM changed t
   CROSS JOIN pg_catalog.pg_dist_local_group g
 WHERE g.groupid <> 0
 
--- list: online_citus_obstacles obstacles
-
 -- hint: Convert distributed tables with snowflake_convert().
 SELECT format('%s is a distributed table', t.table_name), t.table_name
 FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
-
--- A conversion that was begun online keeps two columns equal, and has to get to
--- its own end.  Partitions have the triggers of their table.
--- cte: converting(line, object, trigger)
-SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
-FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
-  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = '_snowflake_convert_copy'
-
--- list: begun_obstacles obstacles
-
--- hint: Complete the conversion with snowflake_convert_online(), or take it back with
---   snowflake_convert_undo(), which is possible before the first swap.
-SELECT line, object FROM converting WHERE trigger = '~snowflake_new'
-
--- hint: Complete the conversion with snowflake_convert_online(), or, if the column needs no default
---   and no other one waits for its own, drop trigger "~snowflake_swapped".
-SELECT line, object FROM converting WHERE trigger = '~snowflake_swapped'
-
--- hint: Complete the conversion with snowflake_convert_online().
-SELECT line, object FROM converting WHERE trigger = '~snowflake_validate'
+WHERE $online

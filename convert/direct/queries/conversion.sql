@@ -53,7 +53,7 @@ AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attn
 -- notice: info | list | views are dropped and created again
 SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
   'Functions that have rows of them are compiled again when their sessions reconnect.'
-FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND NOT $online
+FROM vw WHERE NOT $online
 
 -- notice: info | list | rules, triggers and policies are dropped and created again
 SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
@@ -63,12 +63,6 @@ FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
       UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
       UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
 WHERE NOT $online
-
--- notice: warning | list | other functions or operators might be called
-SELECT object, format('%s: %s instead of %s', object, found, called),
-  format('created again, it might call %s instead of %s', found, called), NULL,
-  'Look at it afterwards. Before, give them different names, or create one of bigint.'
-FROM other_call
 
 -- notice: later | list | columns that hold a key without a foreign key are changed to type bigint
 SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
@@ -221,7 +215,8 @@ FROM number_text WHERE NOT has_ids
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
   'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() '
   'returns NULL for the column, and so does currval() of that.'
-FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)
+FROM seq WHERE replaced AND owned
+AND (is_identity OR oid NOT IN (SELECT oid FROM seq_user))
 
 -- notice: warning | one each | sequences are kept
 SELECT format('sequence %s', name), format('%s. %s', name, why),

@@ -129,7 +129,7 @@ SELECT format('table %s is temporary', name)
 FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'
 
 -- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
+--   again: pg_dump --schema-only has their statements.
 SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
   t.column_name)
 FROM col JOIN target t USING (relid, attnum)
@@ -193,11 +193,9 @@ SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,
     vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)
 FROM vw, tab WHERE tab.relid = $tables[1] AND tab.relowner <> vw.relowner
 
--- hint: Drop temporary views of the tables, or have their sessions end.
-SELECT line FROM lost_view WHERE number = 2
-
--- hint: Remove privileges and comments of the row types of views, convert, and set them again.
-SELECT line FROM lost_view WHERE number = 4
+-- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
+--   --schema-only has their statements.
+SELECT line FROM lost_view
 
 -- hint: Take the table out of such publications, or give them the owner of the table.
 SELECT format('publication %I has a column list or row filter with %s, and is owned by role %s',
@@ -268,13 +266,12 @@ FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT reli
 SELECT format('tables that reference each other in a circle: %s', name)
 FROM swap JOIN tab USING (relid) WHERE level >= 99
 
--- hint: Have the owner of the table or view grant these privileges.
+-- hint: Have the owner of the table grant these privileges.
 SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.privilege_type,
   t.column_name,
     e.grantor::regrole)
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e
 WHERE e.grantor <> tab.relowner
-SELECT line FROM lost_view WHERE number = 5
 
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates.
 SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)
@@ -298,7 +295,6 @@ FROM tab CROSS JOIN LATERAL (
   FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)
   ) p(what, has)
 WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has
-SELECT line FROM lost_view WHERE number = 6
 
 -- hint: Run ALTER TABLE ... ENABLE ALWAYS TRIGGER "~snowflake_new".
 SELECT format('trigger ~snowflake_new of table %s is not enabled as it was', name) FROM tab
