@@ -126,7 +126,7 @@ is(join(', ', grep { !$there{$_} } sort keys %since), '', 'no public name is gon
 my $new = $PostgreSQL::Test::Utils::log_path . '/public.md';
 append_to_file($new, $made);
 ok(-e "$Page::top/$list" && Page::slurp($list) eq $made, "$list is up to date")
-  or diag("cp $new $list");
+  or diag("Copy public.md, which is where the logs are, to $list.");
 
 # What is internal.
 is( sql($node, q{
