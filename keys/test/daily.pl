@@ -4,28 +4,18 @@
 use SnowflakeTest;
 
 my $day = 86400;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		"shared_preload_libraries = 'snowflake'",
-		'restart_after_crash = on',
-		"timezone = 'UTC'",
-		''));
 
 # The clock: so many seconds after the midnight that comes next.
 my $midnight = $day * int(time / $day + 2);
+my $node = new_server('main', { allows_streaming => 1, clock => $midnight - 600 - time },
+	'restart_after_crash = on', "timezone = 'UTC'");
 
 sub set_time ($after) { set_clock($node, $midnight + $after - time); return; }
-
-set_time(-600);
-start_with_clock($node);
 
 # What a row has of the sequence "ticks" was drawn before and after its number.
 # So if a row's "after" is below another one's "before", its call had returned
 # when the other one was made.
 sql($node, q{
-	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys;
 	CREATE SEQUENCE order_numbers;
 	CREATE SEQUENCE ticks;
 	CREATE TABLE orders (
@@ -46,10 +36,8 @@ sub start_orders ($times, @options)
 {
 	my %run = (err => '');
 	$run{run} = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', '8', '-j', '2', '-t', $times, '-R', 1000, @options,
-			$node->connstr('postgres')
-		],
+		[ 'pgbench', '-n', '-c', '8', '-j', '2', '-t', $times, '-R', 1000, @options,
+			$node->connstr('postgres') ],
 		'<' => \undef,
 		'>' => \$run{out},
 		'2>' => \$run{err});
@@ -81,7 +69,7 @@ sub wait_for_numbers ($n, $of = undef)
 {
 	my $where = defined $of ? "WHERE number / 1000000000 = $of" : '';
 
-	wait_until_true($node, "SELECT count(*) >= $n FROM orders $where", "there are not $n numbers");
+	wait_until_true($node, "SELECT count(*) >= $n FROM orders $where");
 	return;
 }
 
@@ -188,10 +176,8 @@ is(falls(), '0', 'each number is above those that were committed before');
 
 # A standby
 $node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-set_clock($standby, $midnight + $after - time);
-start_with_clock($standby);
+my $standby = server_of_backup('standby', $node, 'backup',
+	{ has_streaming => 1, clock => $midnight + $after - time });
 sql_fails($standby, "SELECT daily_nextval('order_numbers')",
 	qr/25006: /, 'a standby draws no numbers');
 sql($node, 'TRUNCATE orders');

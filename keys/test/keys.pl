@@ -11,8 +11,7 @@ my $first = new_server('first', "timezone = 'UTC'");
 my ($create_odd, $create_even, $draw, $set_odd, $set_even, $look) =
   map { $_->{text} } Page->section('docs/keys.md', 'Ticket servers')->rest('sql');
 like($look, qr/last_value % 2 AS odd/, 'the page has all steps of the ticket servers');
-like(
-	Page::run($first, $page->take('objectid_timestamp')),
+like(Page::run($first, $page->take('objectid_timestamp')),
 	qr/^507f191e810c19729de860ea\|2012-10-17 20:46:22\+00\n[0-9a-f]{24}\|2/,
 	'objectid_timestamp() returns what the page shows');
 Page::run($first, $_) foreach $page->rest('sql');
@@ -22,8 +21,7 @@ is(sql($first, "SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"), '9rNvZ',
 foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
 {
 	my $database = lc $encoding;
-	sql($first, "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'"
-	);
+	sql($first, "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'");
 	$first->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys');
 	my $salt =
 	  $encoding eq 'SQL_ASCII'
@@ -31,8 +29,7 @@ foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
 	  : q{U&'Schl\00FCssel zum S\00FCden'};
 	is( $first->safe_psql(
 			$database,
-			"SELECT hashids_encode_array('{1,2,3}', $salt), hashids_decode('0zsrSB', $salt)"
-		),
+			"SELECT hashids_encode_array('{1,2,3}', $salt), hashids_decode('0zsrSB', $salt)"),
 		'0zsrSB|{1,2,3}',
 		"a salt that is not ASCII works in a database of $encoding");
 }
@@ -47,8 +44,7 @@ like(
 		$first, q{SELECT hashids_encode(1, E'\xff')}, dbname => 'sql_ascii'),
 	qr/22021: invalid byte sequence for encoding "UTF8"/,
 	'a salt that is not UTF-8 is refused in a database of SQL_ASCII');
-like(
-	sql_error($first, q{SELECT hashids_decode(U&'NV\00FC')}, dbname => 'utf8'),
+like(sql_error($first, q{SELECT hashids_decode(U&'NV\00FC')}, dbname => 'utf8'),
 	qr/22P02: .*Character 3 is not in the alphabet/s,
 	'a Hashid that is not ASCII is refused');
 
@@ -120,9 +116,7 @@ draw('above it', $first, $second);
 
 # One is restored from a backup
 $second->stop;
-my $restored = PostgreSQL::Test::Cluster->new('restored');
-$restored->init_from_backup($second, 'backup');
-$restored->start;
+my $restored = server_of_backup('restored', $second, 'backup');
 set_above($restored, $set_even, $greatest, 0);
 draw('after one was restored', $first, $restored);
 is($twice, 0, keys(%seen) . ' tickets of two servers have no duplicate');

@@ -8,10 +8,8 @@ use List::Util qw(max);
 use SnowflakeTest;
 
 # Answers a call by a row, but with these values instead of the good ones.
-sub with_values
+sub with_values (%wrong)
 {
-	my (%wrong) = @_;
-
 	return answer_call(
 		sub {
 			my (@call) = @{ $_[0]->{parameters} };
@@ -114,9 +112,8 @@ sub start
 sub call { return call_registry($server, $worker, $fake); }
 
 # Call it until an error like this is the last one.
-sub call_until
+sub call_until ($error)
 {
-	my ($error) = @_;
 	my $last;
 
 	wait_until(
@@ -220,5 +217,4 @@ is(scalar(() = new_log() =~ /another server calls itself/g), 1, 'a warning of an
 $server->stop;
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed until the end');
 
-$registry->stop;
 done_testing();

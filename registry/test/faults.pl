@@ -38,9 +38,7 @@ sub worker_id ($node)
 my $primary = new_primary('primary', $conf, 'snowflake.worker_id = 5', "snowflake.server_name = 'shop'");
 sql($primary, $table);
 my $standby = new_standby($primary, 'standby');
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($primary, 'standby');
-$copy->start;
+my $copy = server_of_backup('copy', $primary, 'standby');
 is(worker_id($primary), 5, 'the primary has the worker ID that it asked for');
 sql_fails($standby, 'SELECT snowflake_nextval()',
 	qr/25006: cannot generate snowflake IDs during recovery/, 'a standby generates no IDs');
@@ -83,8 +81,7 @@ my ($postmaster) = slurp_file($copy->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 my @processes =
   ($postmaster, split /\n/, sql($copy, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
 kill 'STOP', @processes;
-wait_until_true($registry, "SELECT granted_until < now() FROM snowflake_registry.workers WHERE scheme LIKE '%datacenter%' AND worker_id = 3",
-	'the grant does not end');
+wait_until_true($registry, "SELECT granted_until < now() FROM snowflake_registry.workers WHERE scheme LIKE '%datacenter%' AND worker_id = 3");
 $primary->stop('immediate');
 $primary->append_conf('postgresql.conf', join("\n", @twitter, ''));
 $primary->start;
@@ -92,8 +89,7 @@ is(worker_id($primary), 3, 'the worker ID of a paused server is granted to anoth
 push @clients, start_clients($primary, 4, 'calm');
 wait_for_clients(@clients[ 4 .. 7 ]);
 kill 'CONT', reverse @processes;
-wait_until_true($copy, 'SELECT granted_until > now() AND worker_id <> 3 FROM snowflake_stat',
-	'a server that goes on gets no worker ID');
+wait_until_true($copy, 'SELECT granted_until > now() AND worker_id <> 3 FROM snowflake_stat');
 usleep(2_000_000);
 isnt(worker_id($copy), 3, 'a server that was paused gets another worker ID');
 end_clients($_) foreach $primary, $copy;
@@ -102,13 +98,9 @@ $_->stop foreach $primary, $copy;
 
 # Clocks.  One that is far off at a start is refused, with both times, before
 # it raises the mark.
-my $clocks = PostgreSQL::Test::Cluster->new('clocks');
-$clocks->init;
-$clocks->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\n$conf\nsnowflake.grant_timeout = '3 s'");
-set_clock($clocks, 200 * 86400);
-start_with_clock($clocks);
-sql($clocks, "CREATE EXTENSION snowflake; $table");
+my $clocks =
+  new_server('clocks', { clock => 200 * 86400 }, $conf, "snowflake.grant_timeout = '3 s'");
+sql($clocks, $table);
 
 # On some versions, what is started at the end of recovery does not see the fake
 # clock.  The worker does when it is started again.
@@ -135,8 +127,7 @@ cmp_ok(scalar(@{ $lists[0] }), '>', 1000, 'IDs continue when the clock jumps by 
 is(sql($registry, "SELECT abs(extract(epoch FROM snowflake_timestamp($lists[0][-1]) - now())) < 60"),
 	't', 'IDs do not follow the clock past the grant');
 is(scalar(client_errors(@clients)), 0, 'no call fails when the clock jumps');
-like(
-	slurp_file($clocks->logfile, $offset),
+like(slurp_file($clocks->logfile, $offset),
 	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .* indicate (\S+ \S+)\. The registry has granted IDs up to (?!\1)\d/,
 	'the log says that IDs do not follow the clock past the grant, and when that ends');
 my $mark = mark_of($clocks);
@@ -189,8 +180,8 @@ $_->stop foreach $primary, $registry;
 # The registry is in the cluster of the server itself, with an asynchronous
 # standby that is promoted, and an archive.
 my $own = PostgreSQL::Test::Cluster->new('own');
-$own->init(allows_streaming => 1, has_archiving => 1);
 my $other = PostgreSQL::Test::Cluster->new('other');
+$own->init(allows_streaming => 1, has_archiving => 1);
 my $archive = $own->archive_dir;
 $own->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nrestore_command = 'cp $archive/%f %p'\n"

@@ -35,11 +35,8 @@ sub start_server
 
 # Start the server with hosts of a registry; returns how long it takes until it
 # has a worker ID.
-sub time_to_get
+sub time_to_get ($hosts, $ports, $options = '')
 {
-	my ($hosts, $ports, $options) = @_;
-	$options //= '';
-
 	$server->stop('immediate') if $server->{_pid};
 	$server->append_conf('postgresql.conf',
 		setting('snowflake.registry', "host=$hosts port=$ports dbname=postgres $user $options"));
@@ -53,15 +50,11 @@ sub time_to_get
 sub wait_for_extension
 {
 	wait_until_true($server, "SELECT granted_until > '"
-		  . sql($server, 'SELECT granted_until FROM snowflake_stat') . "' FROM snowflake_stat",
-		'the grant is not extended');
+		  . sql($server, 'SELECT granted_until FROM snowflake_stat') . "' FROM snowflake_stat");
 	return;
 }
 
-sub worker_id
-{
-	return sql($server, 'SELECT worker_id FROM snowflake_stat');
-}
+sub worker_id { return sql($server, 'SELECT worker_id FROM snowflake_stat'); }
 
 # A host that accepts connections, and says nothing.
 my $log_end = -s $server->logfile // 0;
@@ -88,8 +81,7 @@ cmp_ok(time_to_get("$proxy->{host},$socket[0]", "$proxy->{port},$socket[1]"),
 	'<', 20, 'the first host answers a call by beginning a COPY: a worker ID from the second');
 
 # A host that refuses: it has no registry for the scheme.
-cmp_ok(
-	time_to_get($other->host . ",$socket[0]", $other->port . ",$socket[1]"),
+cmp_ok(time_to_get($other->host . ",$socket[0]", $other->port . ",$socket[1]"),
 	'<', 20, 'the first host has no registry for the scheme: a worker ID from the second');
 wait_for_extension();
 
@@ -110,5 +102,4 @@ is($silent->connections, 1, 'the first address was tried once');
 wait_for_extension() foreach 1, 2;
 is($silent->connections, 1, 'the next calls begin with the second address');
 
-$_->stop foreach $server, $registry, $other;
 done_testing();

@@ -13,11 +13,10 @@ sub set_registry ($conninfo)
 	return;
 }
 
-# Wait until an expression over snowflake_stat is true.
-sub wait_for_stat ($expression)
+# An expression over snowflake_stat becomes true.
+sub stat_becomes ($expression, $label)
 {
-	return $server->poll_query_until('postgres',
-		"SELECT $expression FROM snowflake_stat");
+	return becomes_true($server, "SELECT $expression FROM snowflake_stat", $label);
 }
 
 # The database and the role do not exist yet.
@@ -37,15 +36,15 @@ EOF
 set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
 $server->start;
 sql($server, 'CREATE EXTENSION snowflake');
-ok(wait_for_stat(q{registry_error = 'role "regress_server" does not exist'}),
+stat_becomes(q{registry_error = 'role "regress_server" does not exist'},
 	'snowflake_stat says that the role does not exist');
 like(slurp_file($server->data_dir . '/log_hook'), qr/^role "regress_server" does not exist$/m,
 	'modules that hook into the log get the error');
 sql($server, 'CREATE ROLE regress_server LOGIN');
-ok(wait_for_stat(q{registry_error = 'database "regress_ids" does not exist'}),
+stat_becomes(q{registry_error = 'database "regress_ids" does not exist'},
 	'snowflake_stat says that the database does not exist');
 sql($server, 'CREATE DATABASE regress_ids');
-ok(wait_for_stat(q{registry_error ~ 'extension snowflake_registry is not installed in database "regress_ids": schema "snowflake_registry" does not exist'}),
+stat_becomes(q{registry_error ~ 'extension snowflake_registry is not installed in database "regress_ids": schema "snowflake_registry" does not exist'},
 	'snowflake_stat says that there is no registry');
 my $worker = server_process($server, 'snowflake grant');
 $server->safe_psql(
@@ -85,8 +84,7 @@ wait_until(
 usleep(5_000_000);
 $_->{run}->signal('INT') foreach @sessions;
 finish_queries(@sessions);
-unlike(
-	slurp_file($server->logfile, $log_end),
+unlike(slurp_file($server->logfile, $log_end),
 	qr/could not (?:extend|get)/,
 	'the grant was extended nevertheless');
 
@@ -99,8 +97,7 @@ cmp_ok(time - $start, '<', 20, 'a restart returns the only worker ID, and gets i
 # A synchronous standby that is down.
 change_setting($server, 'synchronous_commit', 'local');
 change_setting($server, 'synchronous_standby_names', 'nobody');
-ok(wait_for_stat(
-		q{registry_error = 'the registry did not commit durably: synchronous standbys: no answer in time'}),
+stat_becomes(q{registry_error = 'the registry did not commit durably: synchronous standbys: no answer in time'},
 	'a grant that synchronous standbys do not have does not count');
 $start = time;
 $server->stop;
@@ -113,8 +110,7 @@ is(sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
 
 # A role that may call the functions cannot have others wait for its transaction.
 my $call = q{SELECT FROM snowflake_registry.registries s, snowflake_registry.extend_grant(s.scheme, 0, 1, 1, '{}', gen_random_uuid(), 'x')};
-like(
-	sql_error($server, "BEGIN; $call; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
+like(sql_error($server, "BEGIN; $call; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
 	qr/ERROR:  0A000: cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/,
 	'a transaction that has called the registry cannot be prepared');
 like(
@@ -132,8 +128,7 @@ foreach my $timeout ([ 0, '5s' ], [ '1min', '5s' ], [ '1s', '1s' ])
 # A prepared transaction locks the registry.
 $server->safe_psql('regress_ids',
 	q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
-wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND wait_event_type = 'Lock'},
-	'the worker does not wait for a lock');
+wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND wait_event_type = 'Lock'});
 $start = time;
 $server->stop;
 cmp_ok(time - $start, '<', 9, 'a lock does not hold up a fast shutdown');
@@ -180,7 +175,7 @@ $server->wait_for_log(
 	qr/LOG:  background worker "snowflake grant" restarts because "snowflake\.registry" was changed/,
 	$log_end);
 pass('the log says that the worker was started again');
-ok(wait_for_stat('worker_id = 1'), 'the worker ID is the same');
+stat_becomes('worker_id = 1', 'the worker ID is the same');
 
 # A reload while the worker starts, before it has a handler for that.
 set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
@@ -220,12 +215,9 @@ sql($primary, q{
 $primary->backup('backup');
 restart_with($primary, registry_conf($primary), "snowflake.grant_timeout = '60 s'",
 	"synchronous_standby_names = 'nobody'");
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = server_of_backup('standby', $primary, 'backup', { has_streaming => 1 });
 wait_until_true($primary, q{SELECT count(*) = 1 FROM pg_stat_activity
-	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'),
-	'the worker does not wait');
+	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'));
 my $writer = sql($primary, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 kill 'STOP', $writer;
 $primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));

@@ -8,7 +8,6 @@ my $grant = q{SELECT worker_id FROM snowflake_registry.get_grant('twitter', 0, N
 	snowflake_registry.lower_bound(clock_timestamp(), 'twitter'), '{}', gen_random_uuid(), 'test')};
 my $create = q{SELECT snowflake_registry.create(1, 31, 'twitter', new => true)};
 my $warning = qr/WARNING:  01000: if a standby of this server is promoted, the registry will not grant worker IDs until snowflake_registry\.confirm_promotion\(\) is called/;
-my $archive = PostgreSQL::Test::Utils::tempdir;
 
 # The worker ID that a registry grants; waits for it, because the archiver may need
 # a moment.
@@ -37,21 +36,14 @@ sub timeline ($node)
 # the old one before a slow walsender has sent its end.
 sub orphans ($name, @conf)
 {
-	my $primary = PostgreSQL::Test::Cluster->new("${name}_a");
-	my @standbys = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 'b', 'c';
+	my $primary = plain_server("${name}_a", { allows_streaming => 1 }, @conf);
 
-	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf', join("\n", @conf, ''));
-	$primary->start;
 	sql($primary, 'CREATE EXTENSION snowflake_registry');
 	my $error = sql_error($primary, $create);
 	$primary->backup('backup');
 	reload_with($primary, 'wal_keep_size = 1GB');
-	foreach my $standby (@standbys)
-	{
-		$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-		$standby->start;
-	}
+	my @standbys =
+	  map { server_of_backup("${name}_$_", $primary, 'backup', { has_streaming => 1 }) } 'b', 'c';
 	like(granted($primary), qr/^\d+$/, "$name: the primary grants worker IDs");
 	$primary->wait_for_catchup($_) foreach @standbys;
 	$primary->stop;
@@ -107,15 +99,8 @@ $d->promote;
 is(timeline($d), 3, 'its standby is promoted to timeline 3');
 
 # It confirms WAL of the new timeline, but when the registry is called, none is named
-# any more.  The checkpointer tells others of the change before it makes a checkpoint.
-sub name_standby ($node, $name)
-{
-	reload_with($node, "synchronous_standby_names = '$name'");
-	wait_until_true($node, "SELECT current_setting('synchronous_standby_names') = '$name'",
-		'the configuration was not read again');
-	sql($node, 'CHECKPOINT');
-	return;
-}
+# any more.
+sub name_standby { return change_setting($_[0], 'synchronous_standby_names', $_[1]); }
 sql($d, 'CREATE TABLE t ()');
 becomes_true($d, 'SELECT snowflake_registry.timeline_is_confirmed()',
 	'a synchronous standby has WAL of the new timeline');
@@ -138,8 +123,7 @@ foreach my $node ($b, $c)
 	sql_fails($node, "SET statement_timeout = '10 s'; $grant",
 		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  .* Its synchronous standbys have no WAL of this timeline yet\. The registry continues when they have\.\n/,
 		$node->name . ' grants nothing before a synchronous standby has its WAL');
-	reload_with($node, "synchronous_standby_names = ''");
-	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = ''");
+	name_standby($node, '');
 	sql_fails($node, $grant, qr/ERROR:  55000: .* Neither a common archive /s,
 		$node->name . ' grants nothing when no standby is named any more');
 }
@@ -149,19 +133,12 @@ $_->stop foreach $b, $c;
 # A synchronous standby that is ahead on the previous timeline cannot follow the new
 # one.  It tries again and again, and each time reports a position above its start.
 #
-my $ahead = PostgreSQL::Test::Cluster->new('ahead');
-my $behind = PostgreSQL::Test::Cluster->new('behind');
-my $old = PostgreSQL::Test::Cluster->new('ahead_a');
-$old->init(allows_streaming => 'logical');
-$old->start;
+my $old = plain_server('ahead_a', { allows_streaming => 'logical' });
 sql($old, "CREATE EXTENSION snowflake_registry; $create");
 $old->backup('backup');
-foreach my $standby ($ahead, $behind)
-{
-	$standby->init_from_backup($old, 'backup', has_streaming => 1);
-	$standby->start;
-	$old->wait_for_catchup($standby);
-}
+my ($ahead, $behind) =
+  map { server_of_backup($_, $old, 'backup', { has_streaming => 1 }) } 'ahead', 'behind';
+$old->wait_for_catchup($_) foreach $ahead, $behind;
 $behind->stop;
 sql($old, 'CREATE TABLE t AS SELECT * FROM generate_series(1, 100000)');
 $old->wait_for_catchup($ahead);
@@ -186,9 +163,7 @@ sql_fails($behind, $grant, qr/ERROR:  55000: .* have no WAL of this timeline yet
 
 # Nor does a subscription, which could follow another server that is promoted.
 $ahead->stop;
-my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
-$subscriber->init;
-$subscriber->start;
+my $subscriber = plain_server('subscriber');
 sql($behind, q{SET synchronous_commit = local; CREATE PUBLICATION p;
 	SELECT pg_create_logical_replication_slot('ahead', 'pgoutput')});
 my $address = 'host=' . $behind->host . ' port=' . $behind->port . ' application_name=ahead';
@@ -229,11 +204,15 @@ $_->stop('immediate') foreach $b, $c;
 # A common archive, of a command that accepts a file with the same contents, as
 # PostgreSQL demands
 #
-my @archiving = (
-	'archive_mode = on',
-	"archive_command = 'test ! -f $archive/%f && cp %p $archive/%f || cmp -s %p $archive/%f'",
-	"restore_command = 'cp $archive/%f %p'");
-($error, $b, $c) = orphans('archive', @archiving);
+sub archiving
+{
+	my $archive = PostgreSQL::Test::Utils::tempdir;
+
+	return ('archive_mode = on',
+		"archive_command = 'test ! -f $archive/%f && cp %p $archive/%f || cmp -s %p $archive/%f'",
+		"restore_command = 'cp $archive/%f %p'");
+}
+($error, $b, $c) = orphans('archive', archiving());
 unlike($error, $warning, 'create() does not warn with an archive');
 $b->promote;
 my $first = granted($b);
@@ -247,9 +226,7 @@ $_->stop foreach $b, $c;
 # Two are promoted at the same time, and neither finds the other's timeline in the
 # archive.  Their history files have the same contents, because both have the same
 # WAL.
-PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
-mkdir $archive or die;
-($error, $b, $c) = orphans('race', @archiving);
+($error, $b, $c) = orphans('race', archiving());
 reload_with($c, "restore_command = 'false'");
 $b->promote;
 $c->promote;
@@ -283,9 +260,7 @@ $_->stop foreach $b, $c;
 
 # What tells that WAL of the timeline was archived is removed with it, but that of a base
 # backup stays, before a server asks for a worker ID.
-PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
-mkdir $archive or die;
-($error, $b, $c) = orphans('forgotten', @archiving);
+($error, $b, $c) = orphans('forgotten', archiving());
 $b->promote;
 $b->backup('new');
 $b->restart;
@@ -303,9 +278,7 @@ $_->stop foreach $b, $c;
 
 # Archiving was switched off by a command that does nothing, as the manual of PostgreSQL
 # suggests, and what it did not archive is marked as archived.
-PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
-mkdir $archive or die;
-($error, $b, $c) = orphans('switched_off', @archiving);
+($error, $b, $c) = orphans('switched_off', archiving());
 foreach my $node ($b, $c)
 {
 	reload_with($node, "archive_command = '/bin/true'");
@@ -336,9 +309,7 @@ foreach my $case (
 $_->stop('immediate') foreach $b, $c;
 
 # A server that cannot have standbys
-my $single = PostgreSQL::Test::Cluster->new('single');
-$single->init;
-$single->start;
+my $single = plain_server('single');
 sql($single, 'CREATE EXTENSION snowflake_registry');
 is(sql_error($single, $create), '', 'create() does not warn where there are no standbys');
 

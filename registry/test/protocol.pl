@@ -59,8 +59,7 @@ sub note_range ($server, $from, $until)
 		next if $from >= $other->{until} || $until <= $other->{from};
 		$overlaps++;
 		diag(
-			"worker ID $server->{worker_id}: $server->{name} [$from, $until) and $other->{server}{name} [$other->{from}, $other->{until})"
-		);
+			"worker ID $server->{worker_id}: $server->{name} [$from, $until) and $other->{server}{name} [$other->{from}, $other->{until})");
 	}
 	push @$of_worker, { server => $server, from => $from, until => $until };
 }
@@ -126,27 +125,13 @@ sub extend_grant ($node, $server)
 sub settings ($node, $scheme, $columns, $database = undef)
 {
 	return $node->safe_psql($database // 'postgres',
-		"SELECT $columns FROM snowflake_registry.registries WHERE scheme = (snowflake_registry.read_scheme('$schemes{$scheme}{name}')).canonical"
-	);
+		"SELECT $columns FROM snowflake_registry.registries WHERE scheme = (snowflake_registry.read_scheme('$schemes{$scheme}{name}')).canonical");
 }
 
 sub distinct
 {
 	my %seen;
 	return scalar grep { !$seen{ $_->{worker_id} }++ } @_;
-}
-
-# A standby of a registry, which does not get what is granted from now on, as
-# it does not receive WAL.
-sub standby_without ($primary, $name)
-{
-	my $standby = new_standby($primary, $name);
-
-	$primary->wait_for_catchup($standby);
-	reload_with($standby, "primary_conninfo = ''");
-	wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver',
-		'the standby continues to receive');
-	return $standby;
 }
 
 # An administrator knows that no other standby is promoted to the same timeline.
@@ -164,10 +149,7 @@ sub promote ($node, @schemes)
 	return;
 }
 
-my $first = PostgreSQL::Test::Cluster->new('first');
-$first->init(allows_streaming => 1);
-$first->append_conf('postgresql.conf', 'max_connections = 60');
-start_with_clock($first);
+my $first = plain_server('first', { allows_streaming => 1, clock => 0 }, 'max_connections = 60');
 sql($first, q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
@@ -180,12 +162,10 @@ sql($first, q{
 # 40 servers start at once.
 my ($blocker) = start_queries($first,
 	'BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; SELECT pg_sleep(3600)');
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
-	'nobody sleeps');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 my @servers = new_servers('long', 40);
 my @sessions = start_queries($first, map { get_query($_) } @servers);
-wait_until_true($first, q{SELECT count(*) = 40 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_registry.get_grant%'},
-	'they do not wait');
+wait_until_true($first, q{SELECT count(*) = 40 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_registry.get_grant%'});
 sql($first, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 finish_queries($blocker);
 is(finish_queries(@sessions), 40, '40 servers ask at the same time');
@@ -210,8 +190,7 @@ my ($synchronous) = new_servers('long', 1);
 my ($session) =
   start_queries($first,
 	'SET synchronous_commit = off; ' . get_query($synchronous));
-wait_until_true($first, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'},
-	'it does not wait');
+wait_until_true($first, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'});
 kill 'CONT', $receiver;
 is(finish_queries($session), 1, 'a grant waits for the synchronous standby');
 take_answer($synchronous, $session->{out});
@@ -287,14 +266,12 @@ $fourth->stop('immediate');
 promote($fifth, 'pgedge');
 my ($refused) = new_servers('long', 1);
 my ($worker_id, $error) = get_grant($fifth, $refused);
-like(
-	$error,
+like($error,
 	qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 5$/m,
 	'nobody confirmed the promotion: no worker ID');
 confirm_promotion($fifth, 'leaf');
 ($worker_id, $error) = get_grant($fifth, $refused);
-like(
-	$error,
+like($error,
 	qr/ERROR:  53400: no worker ID is free\nDETAIL:  Grants might have been lost, .* gives none until /,
 	'after more failovers than planned, no worker ID is granted');
 my ($detail) = $error =~ /gives none until (.*)\.$/m;
@@ -327,10 +304,8 @@ $fifth->command_ok([ 'pg_dump', '-d', $fifth->connstr('postgres'), '-f', $dump ]
 wait_for_grant($fifth, $_) foreach @fifth;
 sql($fifth, 'CREATE DATABASE restored');
 $fifth->command_ok(
-	[
-		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
-		$fifth->connstr('restored'), '-f', $dump
-	],
+	[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$fifth->connstr('restored'), '-f', $dump ],
 	'pg_restore of the registry');
 is( settings($fifth, 'short', 'first_worker_id, last_worker_id, grant_time, slices', 'restored'),
 	'1|40|00:00:01|4',
@@ -371,9 +346,7 @@ is(scalar(grep { defined get_grant($sixth, $_) } @early, @new),
 is($overlaps, 0, 'no two grants overlap');
 
 # A copy that is started as it is shows in nothing: somebody has to tell.
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($fifth, 'old');
-$copy->start;
+my $copy = server_of_backup('copy', $fifth, 'old');
 is( settings($copy, 'late', 'timeline, identity'),
 	settings($fifth, 'late', 'timeline, identity'),
 	'a copy of the registry has the same timeline and identity');
@@ -450,15 +423,12 @@ $first->command_ok([ 'pg_dump', '-d', $first->connstr('postgres'), '-f', $dump ]
 	'pg_dump after "reach" was shortened');
 sql($first, 'CREATE DATABASE moved');
 $first->command_ok(
-	[
-		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
-		$first->connstr('moved'), '-f', $dump
-	],
+	[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$first->connstr('moved'), '-f', $dump ],
 	'the dump is restored');
 get_grant($first, $next_one, 'moved');
 my ($none_until) = (get_grant($first, $next_one, 'moved'))[1] =~ /gives none until (.*)\.$/m;
-cmp_ok(
-	$first->safe_psql('moved', "SELECT extract(epoch FROM '$none_until' - now())"),
+cmp_ok($first->safe_psql('moved', "SELECT extract(epoch FROM '$none_until' - now())"),
 	'>', ahead('late', $for_a_day->{until}),
 	'after a dump, nothing is granted before grants of the longer "reach" have ended');
 
@@ -470,16 +440,13 @@ sql($first, q{
 $lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
 my $dropped = sql($first, $lift);
 ($blocker) = start_queries($first, 'SELECT pg_advisory_lock(1); SELECT pg_sleep(3600)');
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted",
-	'nobody holds the lock');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted");
 my @changes = start_queries($first,
 	q{BEGIN; SELECT snowflake_registry.drop('cosid'); SELECT pg_advisory_lock(1); COMMIT});
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
-	'the registry is not dropped');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
 push @changes, start_queries($first,
 	q{SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '2 s', reach => '4 s')});
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted",
-	'creating does not wait for dropping');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted");
 sql($first, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 finish_queries($blocker);
 is(finish_queries(@changes), 2, 'a registry is created while the one before it is dropped');

@@ -26,9 +26,8 @@ sub random_text
 sub random_string { return random_text() =~ tr/\0//dr; }
 
 # A value that is no number that a registry returns.
-sub wrong_value
+sub wrong_value ($column, @call)
 {
-	my ($column, @call) = @_;
 	my $good = good_value($column, @call);
 
 	return one(
@@ -38,9 +37,8 @@ sub wrong_value
 }
 
 # The answer to a call that is wrong in one thing or more.
-sub wrong_answer
+sub wrong_answer (@call)
 {
-	my (@call) = @_;
 	my @good = map { good_value($_, @call) } 0 .. 2;
 	my $wrong = int rand 3;
 	my @values = map { $_ == $wrong || rand() < 0.2 ? wrong_value($_, @call) : $good[$_] } 0 .. 2;
@@ -77,10 +75,8 @@ my @messages = (
 sub random_type { return one(split //, 'RSKZTDCEINAGHWdcnst123vVfF'); }
 sub random_message { return one(@messages)->(); }
 
-sub random_answer
+sub random_answer ($state)
 {
-	my ($state) = @_;
-
 	srand($seed + $state->{number}) if $state->{stage} eq 'start';
 
 	# Hold the client's time up, but seldom.
@@ -113,9 +109,8 @@ my @options = ('password=p', 'connect_timeout=5');
 my $server = new_server_with_clock('server', registry_conf($registry, @options), "snowflake.grant_timeout = '0'");
 
 # Wait until so many more connections were made, or for so long.
-sub wait_for_connections
+sub wait_for_connections ($more, $seconds)
 {
-	my ($more, $seconds) = @_;
 	my $last = $fake->connections + $more;
 	my $end = time + $seconds;
 
@@ -127,7 +122,7 @@ sub wait_for_connections
 my $crash = qr/terminated by signal|all server processes terminated|ERROR: \w+Sanitizer|runtime error:/;
 
 # While the server has a grant, it generates IDs.
-wait_until_true($server, 'SELECT granted_until IS NOT NULL FROM snowflake_stat', 'no grant');
+wait_until_true($server, 'SELECT granted_until IS NOT NULL FROM snowflake_stat');
 my $grant_of = 'SELECT worker_id, granted_until FROM snowflake_stat';
 my $grant = sql($server, $grant_of);
 diag("SNOWFLAKE_SEED=$seed");
@@ -174,5 +169,4 @@ foreach my $n (1 .. max(3, $limit_s / 60))
 }
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed until the end');
 
-$_->stop foreach $server, $registry;
 done_testing();

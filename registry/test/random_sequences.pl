@@ -506,8 +506,7 @@ sub end_round
 		# server itself may be unable to recover files of unlogged relations.
 		run_here('A', "SELECT pg_logical_emit_message(true, '', '')");
 		$_->close foreach values %here, values %plain;
-		$node->stop('immediate');
-		$node->start;
+		crash_and_start($node);
 		connect_both($_) foreach qw(A B);
 		$greatest_id //= 0;
 	}

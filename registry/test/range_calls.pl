@@ -3,8 +3,7 @@
 use Proxy;
 use SnowflakeTest;
 
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres');
 
 sub asked { return sql($registry, $_[0]); }
 
@@ -117,7 +116,7 @@ my @hot = map { "hot$_" } 1 .. 16;
 sql($server, join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 500000; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
 my @busy = start_queries($server, map { "SELECT count(nextval('$_')) FROM generate_series(1, 490000)" } @hot);
 my $needing = q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%nextval(''hot%' AND pid <> pg_backend_pid()};
-wait_until_true($server, "SELECT ($needing) = 16", 'not busy');
+wait_until_true($server, "SELECT ($needing) = 16");
 is(sql($patient, q{SELECT setval('floor', 5000)}), 5000, 'a server that is busy with ranges hears of a floor');
 cmp_ok(sql($server, $needing), '>', 8, '... while it is busy');
 sql($server, q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%nextval(''hot%'});
@@ -128,8 +127,7 @@ $_->stop foreach $server, $patient;
 $server = new_server('crashed', registry_conf($registry), "snowflake.server_name = 'crashed'", "snowflake.grant_timeout = '20s'");
 create_sequences($server, 1);
 sql($server, "SELECT nextval('s1')");
-$server->stop('immediate');
-$server->start;
+crash_and_start($server);
 my $holds = "SELECT count(*) FROM snowflake_registry.range_holders WHERE server_name = 'crashed'";
 cmp_ok(asked($holds), '>=', 1, 'the registry does not know that a server crashed');
 my $floor = sql($server, "SELECT nextval('s1')") + 1000;
@@ -151,10 +149,8 @@ if (inherits())
 # A copy of it, with the same name and address, is another server, however silent that is.
 $server->stop;
 $server->backup_fs_cold('copy');
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($server, 'copy');
-$copy->append_conf('postgresql.conf', "snowflake.grant_timeout = '3s'");
-$_->start foreach $server, $copy;
+$server->start;
+my $copy = server_of_backup('copy', $server, 'copy', "snowflake.grant_timeout = '3s'");
 sql($server, "SELECT nextval('s1')");
 my $worker = server_process($server, 'snowflake ranges');
 kill 'STOP', $worker;
@@ -262,8 +258,7 @@ foreach my $statements (
 	$_->quit foreach $locking, $waiting;
 }
 # (With wal_level = minimal, PostgreSQL loses the unlogged sequences of a copy here.)
-$server->stop('immediate');
-$server->start;
+crash_and_start($server);
 foreach my $sequence (@kept)
 {
 	cmp_ok($server->safe_psql('staging', "SELECT nextval('$sequence')"), '>', 5000, "copied sequence $sequence continues above the numbers of the other one");
@@ -302,10 +297,10 @@ $altering = $server->background_psql('postgres');
 $altering->query_safe(q{BEGIN; SELECT nextval('r7')});
 # Otherwise, a range that is asked for with the floor is above it, and is noted.
 my $reserve = q{SELECT latest_last - latest_first + 1 FROM snowflake_registry.held_ranges WHERE name = 'public.r7' AND latest_first > 151};
-wait_until_true($registry, "SELECT EXISTS ($reserve)", 'no reserve is granted');
-wait_until_true($server, sprintf(q{SELECT held > %s FROM _snowflake_range_statistics('r7')}, asked($reserve)), 'no reserve');
+wait_until_true($registry, "SELECT EXISTS ($reserve)");
+wait_until_true($server, sprintf(q{SELECT held > %s FROM _snowflake_range_statistics('r7')}, asked($reserve)));
 ($waits) = start_queries($server, 'ALTER SEQUENCE r7 NO MINVALUE');
-wait_until_true($server, q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}, 'does not wait');
+wait_until_true($server, q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'});
 $altering->query_safe(q{DISCARD SEQUENCES; SELECT setval('r7', 5000); COMMIT});
 $altering->quit;
 finish_queries($waits);

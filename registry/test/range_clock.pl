@@ -5,8 +5,7 @@ use SnowflakeTest;
 
 use constant DAY => 86400;
 
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres');
 my $server = new_server_with_clock('server', registry_conf($registry), "snowflake.grant_timeout = '2s'");
 sql($server, q{
 	CREATE SEQUENCE s;

@@ -2,8 +2,7 @@
 
 use SnowflakeTest;
 
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, q{SELECT snowflake_registry.add_database('postgres')});
+my $registry = new_range_registry('registry', 'postgres');
 my ($a, $b) = map { new_server($_, registry_conf($registry), "snowflake.server_name = '$_'") } 'a', 'b';
 
 sub query { return sql($_[0], $_[1]); }

@@ -38,10 +38,7 @@ sub resume_error { return sql_error($registry, "SELECT snowflake_registry.resume
 # A refusal of the registry is believed for a second.
 sub wait_for_numbers
 {
-	foreach my $name (@_)
-	{
-		$servers{$name}->poll_query_until('postgres', "SELECT nextval('t_id_seq') > 0") or die "$name gets no numbers";
-	}
+	wait_until_true($servers{$_}, "SELECT nextval('t_id_seq') > 0") foreach @_;
 	return;
 }
 
@@ -50,8 +47,7 @@ sub wait_for_reports ($count)
 {
 	wait_until_true($registry, qq{
 		SELECT count(DISTINCT c.directory) = $count
-		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation},
-		"not $count reports");
+		FROM snowflake_registry.range_clients c JOIN snowflake_registry.range_state s ON c.reported = s.incarnation});
 	return;
 }
 
@@ -79,13 +75,12 @@ $servers{away}->stop;
 # b gives the last number, and is started again: then it knows only its keys.  Both have a
 # receipt that the backup does not know.
 is(insert_rows(300, 'a', 'b', 'a', 'b'), 0, 'numbers that the backup does not have');
-wait_until_true($registry, 'SELECT bool_and(c.receipts > b.receipts) FROM before b JOIN snowflake_registry.range_clients c USING (client)',
-	'a server has not called');
+wait_until_true($registry, 'SELECT bool_and(c.receipts > b.receipts) FROM before b JOIN snowflake_registry.range_clients c USING (client)');
 $servers{b}->restart;
 my $greatest = max(keys %seen);
 
 restore('restored', $original);
-wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state');
 like(sql($registry, 'SELECT stopped FROM snowflake_registry.range_state'),
 	qr/^it lost commits: server ".*" has a receipt of a call that it does not know$/, 'a server proves that commits were lost');
 wait_for_reports(2);
@@ -115,7 +110,7 @@ my $lost = sql($servers{b}, "SELECT max(nextval('lost')) FROM generate_series(1,
 $_->stop foreach @servers{qw(b away)};
 restore('again', $original);
 $servers{b}->start;
-wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state');
 wait_for_reports(2);
 like(resume_error('0, 2'), qr/ERROR:  55000: .*\nDETAIL:  .* It is not known what these sequences were granted, .*: .*public\.alone \(postgres\) of server b\b/,
 	'a sequence that no column uses has to be skipped');
@@ -143,7 +138,7 @@ foreach my $name (qw(a b))
 $_->stop foreach @servers{qw(a b)};
 restore('later', $original);
 $_->start foreach @servers{qw(a b)};
-wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state', 'not stopped');
+wait_until_true($registry, 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state');
 wait_for_reports(2);
 sql($registry, "SELECT snowflake_registry.resume_ranges($skip); SELECT snowflake_registry.add_database('later')");
 wait_for_numbers('a', 'b');
@@ -175,7 +170,7 @@ my $greatest = $servers{a}->safe_psql('first', 'INSERT INTO t SELECT FROM genera
 $servers{a}->safe_psql('second', $insert);
 is(sql($registry, "SELECT snowflake_registry.remove_database('first'); SELECT snowflake_registry.add_database('first', shared_as => 'second')"),
 	"t\na", 'a database is put into another group: the server that holds lower numbers is named');
-wait_until_true($registry, q{SELECT count(*) = 0 FROM snowflake_registry.range_holders WHERE waiting_floor IS NOT NULL}, 'a floor is not heard of');
+wait_until_true($registry, q{SELECT count(*) = 0 FROM snowflake_registry.range_holders WHERE waiting_floor IS NOT NULL});
 cmp_ok($servers{a}->safe_psql($_, $insert), '>', $greatest, "... numbers of $_ continue above its own") foreach 'first', 'second';
 $servers{a}->restart;
 cmp_ok($servers{a}->safe_psql($_, $insert), '>', $greatest, '... also after a restart') foreach 'first', 'second';

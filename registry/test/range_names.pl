@@ -4,8 +4,7 @@
 use List::Util qw(max);
 use SnowflakeTest;
 
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres');
 
 my ($a, $b) = map {
 	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'", 'max_prepared_transactions = 1', "wal_writer_delay = '10s'");
@@ -156,8 +155,7 @@ my $pooled = $a->background_psql('postgres');
 $pooled->query_safe("SELECT nextval('moved')");
 sql($a, "SELECT set_by_c('moved', 5)");
 $number_of{moved} = $pooled->query_safe("SELECT max(nextval('moved')) FROM generate_series(1, 300)");
-$a->stop('immediate');
-$a->start;
+crash_and_start($a);
 foreach my $name (sort keys %number_of)
 {
 	sql($a, "SELECT snowflake_set_sequence_kind('$name', 'local')");

@@ -6,7 +6,7 @@ use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,a,closed}'::text[]) d");
-my $setting = sql($registry, q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+my $setting = origins_setting($registry);
 
 sub asked { return sql($registry, $_[0]); }
 sub receipt { return sql($_[0], 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
@@ -30,8 +30,7 @@ isnt($receipt, '', 'with one, the receipt of the last answer is there');
 sql($server, 'INSERT INTO t SELECT FROM generate_series(1, 450)');
 isnt(receipt($server), $receipt, 'the next answer has another one');
 $receipt = receipt($server);
-$server->stop('immediate');
-$server->start;
+crash_and_start($server);
 wait_until('a call', sub { receipt($server) ne $receipt });
 is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'after a crash, it shows that nothing was lost');
 
@@ -141,10 +140,9 @@ $standby->safe_psql('a', 'DROP TABLE mallory.endless');
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
 sql($standby, "SELECT setval('s', 20000)");
-my $moved = new_registry('moved', '1, 100, new => true');
-sql($moved, "SELECT snowflake_registry.add_database('postgres')");
+my $moved = new_range_registry('moved', 'postgres');
 reload_with($standby, registry_conf($moved));
-wait_until_true($moved, q{SELECT count(*) > 0 FROM snowflake_registry.range_clients WHERE reported IS NOT NULL}, 'no report');
+wait_until_true($moved, q{SELECT count(*) > 0 FROM snowflake_registry.range_clients WHERE reported IS NOT NULL});
 my $second = new_server('second', registry_conf($moved), "snowflake.server_name = 'second'", "snowflake.grant_timeout = '20s'");
 sql($second, "CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')");
 is(sql_error($second, "SELECT setval('s', 15000)"), '', 'a server that has moved to another registry tells it of floors of which it has told the former one');

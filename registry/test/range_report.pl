@@ -55,7 +55,7 @@ cmp_ok(query("SELECT min(id) FROM t1 WHERE id > $greatest"), '>', $granted, 'the
 
 # It is moved to another registry, which grants ranges, while its keys cannot be read: one
 # table is locked, and rows of another are prepared.  Its memory does not know them.
-$registry->safe_psql('postgres', q{CREATE DATABASE other ENCODING UTF8 LOCALE 'C' TEMPLATE template0});
+sql($registry, q{CREATE DATABASE other ENCODING UTF8 LOCALE 'C' TEMPLATE template0});
 $registry->safe_psql('other', q{CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(101, 200, new => true);
 	SELECT snowflake_registry.add_database('postgres')});
 query(q{INSERT INTO t2 SELECT FROM generate_series(1, 10)});
@@ -82,9 +82,10 @@ foreach my $table (qw(t1 t2))
 # One whose memory has no room for all sequences that it uses is moved while it runs.  A session
 # can have numbers of the one that was given up.
 my $small = new_server('small', registry_conf($registry, 'dbname=registry'), "snowflake.server_name = 'small'", 'snowflake.max_range_sequences = 3');
-$small->safe_psql('postgres', qq{CREATE ROLE mallory; CREATE SCHEMA mallory AUTHORIZATION mallory; $by_default CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c;
+sql($small,
+	qq{CREATE ROLE mallory; CREATE SCHEMA mallory AUTHORIZATION mallory; $by_default CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c;
 	SET ROLE mallory; CREATE SEQUENCE mallory.d});
-$small->safe_psql('postgres', 'SELECT nextval($$' . $_ . '$$)') foreach qw(a b c mallory.d);
+sql($small, 'SELECT nextval($$' . $_ . '$$)') foreach qw(a b c mallory.d);
 $small->append_conf('postgresql.conf', registry_conf($registry, 'dbname=other'));
 $from = -s $small->logfile;
 $small->reload;

@@ -6,25 +6,26 @@ use SnowflakeTest;
 
 my $grant_time = 12;
 my $names = 1000;
-my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
+my $registry = new_range_registry('registry', 'postgres');
+sql($registry, "SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
 my $server = new_server('server', registry_conf($registry), "snowflake.server_name = 'server'", 'snowflake.max_range_sequences = ' . ($names + 100));
 
-sub calls { return $registry->safe_psql('postgres', 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }
+sub calls { return sql($registry, 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }
 
 # How many sequences have so many numbers, and the numbers of one that is busy
-sub ready { return $server->safe_psql('postgres', "SELECT count(*) FROM pg_class c, _snowflake_range_statistics(c.oid) s WHERE relname ~ '^(s[0-9]|t_id)' AND s.held >= $_[0]"); }
-sub held { return $server->safe_psql('postgres', "SELECT held FROM _snowflake_range_statistics('busy')"); }
+sub ready { return sql($server, "SELECT count(*) FROM pg_class c, _snowflake_range_statistics(c.oid) s WHERE relname ~ '^(s[0-9]|t_id)' AND s.held >= $_[0]"); }
+sub held { return sql($server, "SELECT held FROM _snowflake_range_statistics('busy')"); }
 
-$server->safe_psql('postgres', qq{
+sql($server, qq{
 	SET snowflake.default_sequence_kind = 'range';
 	DO \$\$ BEGIN FOR i IN 1 .. $names LOOP EXECUTE format('CREATE SEQUENCE s%s AS integer', i); END LOOP; END \$\$;
 	CREATE SEQUENCE busy AS integer; CREATE SEQUENCE wide AS integer INCREMENT 20; CREATE TABLE t (id serial PRIMARY KEY)});
 # Those used last are the ones with the highest numbers.
 my $begin = time;
-$server->safe_psql('postgres', "SELECT nextval(format('s%s', i)::regclass) FROM generate_series(1, $names) i; SELECT nextval('wide')");
+sql($server,
+	"SELECT nextval(format('s%s', i)::regclass) FROM generate_series(1, $names) i; SELECT nextval('wide')");
 my $one_by_one = time - $begin;
-$server->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES');
+sql($server, 'INSERT INTO t DEFAULT VALUES');
 
 # Numbers at a rate, for as long as the registry's servers do without it
 my $rate = 300;
@@ -61,7 +62,7 @@ sub starts_with_numbers ($how, $least)
 	cmp_ok($seconds, '<', max(5, $one_by_one), "all $names sequences have numbers soon after $how");
 	cmp_ok(calls() - $calls, '<=', $names / 100 + 15, 'each call has 100 of them');
 	cmp_ok(held(), '>=', $least, 'as many as were used before in the time without the registry');
-	cmp_ok($server->safe_psql('postgres', "SELECT held FROM _snowflake_range_statistics('wide')"), '>=', 2000, 'more with an INCREMENT');
+	cmp_ok(sql($server, "SELECT held FROM _snowflake_range_statistics('wide')"), '>=', 2000, 'more with an INCREMENT');
 	return;
 }
 $server->restart;
@@ -71,21 +72,21 @@ starts_with_numbers('a restart', $rate * $grant_time);
 $registry->stop('immediate');
 is(sql_error($server, 'INSERT INTO t DEFAULT VALUES'), '', 'the first row of a table after a restart does not wait for the registry');
 is(use_numbers($grant_time), 0, 'the busy sequence goes on at its rate without the registry');
-is($server->safe_psql('postgres', "SELECT count(nextval(format('s%s', i)::regclass)) FROM generate_series(1, $names) i, generate_series(1, 50)"), $names * 50, 'and all others');
+is(sql($server, "SELECT count(nextval(format('s%s', i)::regclass)) FROM generate_series(1, $names) i, generate_series(1, 50)"), $names * 50, 'and all others');
 $registry->start;
 wait_until('numbers again', sub { catch_up(); return held() >= $rate * $grant_time * 0.8; });
 pass('it is ready for that again');
 
 # A crash, with which nothing is returned.
-$server->stop('immediate');
-$server->start;
+crash_and_start($server);
 # It used less since then.
 starts_with_numbers('a crash', 500);
 
 # The last numbers of a type come as fast as others.
 my $calls = calls();
-$server->safe_psql('postgres', q{CREATE SEQUENCE e AS smallint START 20001; SELECT snowflake_set_sequence_kind('e', 'range')});
-is($server->safe_psql('postgres', "SELECT count(DISTINCT nextval('e')) FROM generate_series(1, 12767)"), 12767, 'all numbers up to the last one of a type are given out');
+sql($server,
+	q{CREATE SEQUENCE e AS smallint START 20001; SELECT snowflake_set_sequence_kind('e', 'range')});
+is(sql($server, "SELECT count(DISTINCT nextval('e')) FROM generate_series(1, 12767)"), 12767, 'all numbers up to the last one of a type are given out');
 cmp_ok(calls() - $calls, '<', 200, 'with a call for each hundred');
 like(sql_error($server, "SELECT nextval('e')"), qr/2200H: nextval: reached maximum value of sequence "e" \(32767\)/, 'then the sequence has reached its end');
 

@@ -3,8 +3,8 @@
 
 use SnowflakeTest;
 
-my $registry = new_registry('registry', '1, 100, new => true', 'wal_level = replica', 'max_wal_senders = 2', 'wal_keep_size = 128MB');
-sql($registry, "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '1 s')");
+my $registry = new_range_registry('registry', 'postgres', 'wal_level = replica', 'max_wal_senders = 2', 'wal_keep_size = 128MB');
+sql($registry, "SELECT snowflake_registry.alter_ranges(grant_time => '1 s')");
 my $a = new_server('a', registry_conf($registry), "snowflake.server_name = 'a'");
 my $b = new_server('b', registry_conf($registry), "snowflake.server_name = 'b'");
 my $insert = 'INSERT INTO t SELECT FROM generate_series(1, 10000) RETURNING id';
@@ -59,10 +59,8 @@ sub replace_registry ($node)
 # Put a backup of it back, and stop the registry before a server reaches it, as users are told to.
 sub put_back ($backup)
 {
-	my $node = PostgreSQL::Test::Cluster->new("restored_$backup");
+	my $node = server_of_backup("restored_$backup", $registry, $backup);
 
-	$node->init_from_backup($registry, $backup);
-	$node->start;
 	sql($node, "SELECT snowflake_registry.stop_ranges('files were put back')");
 	$node->stop;
 	replace_registry($node);
@@ -133,7 +131,7 @@ asked(q{
 		PERFORM snowflake_registry.note_page($1, $2, $3, $4, $5, $6, $7);
 	END $$;
 	SELECT snowflake_registry.stop_ranges('a test')});
-wait_until_true($registry, "SELECT count(*) = 100 FROM snowflake_registry.range_evidence WHERE server_name = 'b'", 'no first page');
+wait_until_true($registry, "SELECT count(*) = 100 FROM snowflake_registry.range_evidence WHERE server_name = 'b'");
 put_back('many');
 wait_for_reports('a,b');
 is(asked("SELECT count(*) >= 110 FROM snowflake_registry.range_evidence WHERE server_name = 'b'"), 't', 'a report of which the registry lost a page is made again');

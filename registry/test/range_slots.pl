@@ -6,8 +6,8 @@ use SnowflakeTest;
 
 my $slots = 20;
 my $grant_time = 8;
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, "SELECT snowflake_registry.add_database('postgres'); SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
+my $registry = new_range_registry('registry', 'postgres');
+sql($registry, "SELECT snowflake_registry.alter_ranges(grant_time => '$grant_time s')");
 my $server = new_server('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.max_range_sequences = $slots");
 
 sub calls { return sql($registry, 'SELECT sum(calls) FROM snowflake_registry.range_clients'); }

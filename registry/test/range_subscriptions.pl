@@ -5,8 +5,7 @@
 use SnowflakeTest;
 
 my @kinds = ('local', 'range', 'snowflake');
-my $registry = new_registry('registry', '1, 100, new => true');
-sql($registry, "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres');
 my ($publisher, $subscriber) = map {
 	new_primary($_, registry_conf($registry), 'wal_level = logical', "snowflake.server_name = '$_'")
 } 'publisher', 'subscriber';
@@ -79,10 +78,8 @@ SKIP:
 	my $session = $subscriber->background_psql('postgres');
 	my @used = map { "from_$_" } @kinds;
 
-	sub synchronize
+	sub synchronize ($command)
 	{
-		my ($command) = @_;
-
 		synchronize_sequences($subscriber, $command);
 		is(problems(), '', "$command: no sequence is left that is not exhausted");
 		return;

@@ -5,8 +5,7 @@
 use SnowflakeTest;
 
 my @walsenders = ('wal_level = replica', 'max_wal_senders = 2');
-my $registry = new_registry('registry', '1, 100, new => true', @walsenders, 'track_functions = all');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres', @walsenders, 'track_functions = all');
 
 # A server with a sequence s of kind range
 sub new_range_server ($name, @conf)
@@ -14,8 +13,7 @@ sub new_range_server ($name, @conf)
 	my $server = new_server($name, registry_conf($registry, "application_name=$name"), "snowflake.server_name = '$name'",
 		"snowflake.grant_timeout = '1 min'", @conf);
 
-	$server->safe_psql('postgres',
-		q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+	sql($server, q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
 	return $server;
 }
 
@@ -31,7 +29,7 @@ my $falls = 0;
 # Take so many numbers.
 sub take ($server, $count)
 {
-	note_numbers($server, $server->safe_psql('postgres', "SELECT nextval('s') FROM generate_series(1, $count)"));
+	note_numbers($server, sql($server, "SELECT nextval('s') FROM generate_series(1, $count)"));
 	return;
 }
 
@@ -49,7 +47,7 @@ sub note_numbers ($server, $numbers)
 	return;
 }
 
-sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub asked { return sql($registry, $_[0]); }
 sub next_number { return asked("SELECT next FROM snowflake_registry.sequences WHERE name = 'public.s'"); }
 sub calls_of { return asked("SELECT count(*) FROM snowflake_registry.range_clients WHERE server_name = '$_[0]'"); }
 sub messages { return scalar(() = $_[0] =~ /$_[1]/g); }
@@ -78,7 +76,7 @@ is(calls_of('a'), 1, 'the server is one client, however often it calls');
 # A floor of one server is one of the other.
 take($b, 1);
 my $floor = next_number() + 1000;
-is($a->safe_psql('postgres', "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server');
+is(sql($a, "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server');
 take($b, 10);
 cmp_ok($last{b}, '>', $floor, 'the other server gives out no number that is not above the floor');
 take($a, 10);
@@ -95,7 +93,7 @@ my $times_asked = asked_for_floors();
 foreach (1 .. 3)
 {
 	$floor = next_number() + 1000;
-	is($a->safe_psql('postgres', "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server, which hears of it');
+	is(sql($a, "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server, which hears of it');
 	take($_, 10) foreach $a, $b;
 }
 set_timeout($a, '1min');
@@ -105,20 +103,13 @@ wait_until('servers have looked for floors, after a while', sub { ($begun, $time
 cmp_ok(asked_for_floors() - $times_asked, '<=', 6 + (time - $begun) / 10, 'servers look each second whether there are floors, but rarely ask for them');
 
 # The registry is down: what is held is used; then it is back.
-sub set_timeout ($server, $value)
-{
-	$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '$value'");
-	$server->reload;
-	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.grant_timeout') = '$value'") or die 'no reload';
-	return;
-}
+sub set_timeout { return change_setting($_[0], 'snowflake.grant_timeout', $_[1]); }
 mark_log($a);
 $registry->stop;
 ok($a->wait_for_log($failed, $log_end{a}), 'a registry that is down is logged');
 take($a, 20);
 set_timeout($a, '300ms');
-like(
-	sql_error($a, "SELECT nextval('s') FROM generate_series(1, 100000)"),
+sql_fails($a, "SELECT nextval('s') FROM generate_series(1, 100000)",
 	qr/ERROR:  55000: /, 'without the registry, numbers end');
 set_timeout($a, '1min');
 $registry->start;
@@ -129,7 +120,7 @@ is(calls_of('a'), 1, 'the server is the same client after that');
 
 # The worker alone is terminated: the next one continues the chain.
 my $worker = server_process($a, 'snowflake ranges');
-$a->safe_psql('postgres', "SELECT pg_terminate_backend($worker, 60000)");
+sql($a, "SELECT pg_terminate_backend($worker, 60000)");
 like(slurp_file($a->logfile), qr/FATAL:  terminating background worker "snowflake ranges" due to administrator command/,
 	'the log says that the worker was terminated');
 take($a, 250);
@@ -182,8 +173,7 @@ asked("UPDATE snowflake_registry.range_clients SET token_hash = '\\x00' WHERE se
 # With the next connection, it says what it was granted.
 disconnect();
 $a->wait_for_log(qr/does not know this server/, $log_end{a}) or die 'no call';
-like(
-	new_log($a),
+like(new_log($a),
 	qr/LOG:  the registry does not know this server as the holder of its sequence ranges\n.*DETAIL:  The server does not use the rest of them, and requests others\./,
 	'a server that was superseded says so');
 $before = asked("SELECT max(latest_last) FROM snowflake_registry.held_ranges JOIN snowflake_registry.range_clients USING (client) WHERE token_hash = '\\x00'");
@@ -198,8 +188,7 @@ $registry->restart;
 ok( $registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state'),
 	'after a reconnect, the registry hears that it lost commits');
 set_timeout($b, '3s');
-like(
-	sql_error($b, "SELECT nextval('s') FROM generate_series(1, 100000)"),
+sql_fails($b, "SELECT nextval('s') FROM generate_series(1, 100000)",
 	qr/ERROR:  55000: the registry refuses numbers of sequence "s"\nDETAIL:  The registry has granted no ranges since /, 'then nobody is granted numbers');
 ok($b->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence public\.s in database "postgres"\n.*DETAIL:  The registry has granted no ranges since /),
 	'the problem of a sequence is logged');
@@ -244,7 +233,7 @@ sub stops_in_time ($server, $state)
 
 require_nobody($registry);
 my ($blocked) = start_queries($b, "SELECT nextval('s') FROM generate_series(1, 100000)");
-$registry->poll_query_until('postgres', $hung =~ s/count\(\*\)/count(*) > 0/r) or die 'no call hangs';
+wait_until_true($registry, $hung =~ s/count\(\*\)/count(*) > 0/r);
 stops_in_time($b, 'a call hangs');
 finish_queries($blocked);
 require_nobody($registry, '');
@@ -264,16 +253,17 @@ take($b, 50);
 my $local = new_server('local', @walsenders);
 $local->append_conf('postgresql.conf',
 	setting('snowflake.registry', 'host=' . $local->host . ' port=' . $local->port . ' dbname=postgres ' . conninfo_user()) . "\nsnowflake.server_name = 'local'\n");
-$local->safe_psql('postgres', "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(1, 100, new => true); SELECT snowflake_registry.add_database('postgres')");
+sql($local,
+	"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(1, 100, new => true); SELECT snowflake_registry.add_database('postgres')");
 $local->restart;
-$local->safe_psql('postgres', q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
-is( $local->safe_psql('postgres', "SELECT count(DISTINCT nextval('s')) FROM generate_series(1, 1000)"),
+sql($local, q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+is( sql($local, "SELECT count(DISTINCT nextval('s')) FROM generate_series(1, 1000)"),
 	1000, 'a registry in the server itself grants ranges');
-is($local->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake ranges' AND datname = 'postgres'"),
+is(sql($local, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake ranges' AND datname = 'postgres'"),
 	1, 'the worker is connected to it as a background worker');
 require_nobody($local);
 my $next = 'SELECT next FROM snowflake_registry.sequences';
-$before = $local->safe_psql('postgres', $next);
+$before = sql($local, $next);
 mark_log($local);
 ($waiting) = start_queries($local, "SET synchronous_commit = off; SELECT nextval('s') FROM generate_series(1, 100000)");
 ok($local->wait_for_log(qr/$failed\n.*DETAIL:  the registry did not commit durably: /, $log_end{local}),
@@ -281,7 +271,7 @@ ok($local->wait_for_log(qr/$failed\n.*DETAIL:  the registry did not commit durab
 stops_in_time($local, 'a local call waits for synchronous standbys');
 finish_queries($waiting);
 $local->start;
-cmp_ok($local->safe_psql('postgres', 'SELECT count(*) FROM snowflake_registry.range_clients WHERE token_hash IS NOT NULL'),
+cmp_ok(sql($local, 'SELECT count(*) FROM snowflake_registry.range_clients WHERE token_hash IS NOT NULL'),
 	'<=', 1, 'a shutdown returns ranges to a registry in the server itself');
 
 is($doubles, 0, 'no number was given out twice');
@@ -291,9 +281,5 @@ done_testing();
 # Have commits of a server wait for a synchronous standby that there is not, or not.
 sub require_nobody ($node, $names = 'nobody')
 {
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
-	$node->reload;
-	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = '$names'") or die 'no reload';
-	$node->safe_psql('postgres', 'CHECKPOINT');
-	return;
+	return change_setting($node, 'synchronous_standby_names', $names);
 }

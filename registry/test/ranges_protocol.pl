@@ -96,22 +96,8 @@ sub failed_call ($node, $server, %wanted)
 
 sub next_of { return sql($_[0], "SELECT next FROM snowflake_registry.sequences WHERE name = '$_[1]'"); }
 
-# A standby that gets nothing anymore
-sub standby_without ($primary, $name)
-{
-	my $standby = new_standby($primary, $name, "synchronous_standby_names = ''");
-
-	$primary->wait_for_catchup($standby);
-	reload_with($standby, "primary_conninfo = ''");
-	wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver',
-		'the standby continues to receive');
-	return $standby;
-}
-
-my $first = PostgreSQL::Test::Cluster->new('first');
-$first->init(allows_streaming => 1);
-$first->append_conf('postgresql.conf', "max_connections = 60\nwal_keep_size = 128MB\ndeadlock_timeout = '100ms'");
-$first->start;
+my $first = plain_server('first', { allows_streaming => 1 },
+	'max_connections = 60', 'wal_keep_size = 128MB', "deadlock_timeout = '100ms'");
 sql($first, q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.add_database('shop');
@@ -166,15 +152,13 @@ my $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
 my ($hung) = start_queries($first, query_of($a, t => [100]));
 push @{ $a->{unconfirmed} }, $a->{token};
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-	'it does not wait');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 like(failed_call($first, $a, t => [100]), qr/ERROR:  55P03: the previous call of this server is still in progress$/m,
 	'a call that was given up hangs in its commit: the next one of the server fails at once');
 is($hung->{out}, '', 'nothing is answered before the synchronous standby has it');
 my ($busy) = start_queries($first, query_of($b, t => [ 100, 150 ], u => [ 100, 0 ]));
 my ($other) = start_queries($first, query_of($c, v => [ 100, 0 ]));
-wait_until_true($first, "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-	'the calls for other sequences do not get to their commits');
+wait_until_true($first, "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 pass('calls for other sequences are not held up');
 kill 'CONT', $receiver;
 finish_queries($hung, $busy, $other);
@@ -189,11 +173,9 @@ is(next_of($first, 't'), $next + 100, '... and no more numbers are granted');
 kill 'STOP', $receiver;
 ($hung) = start_queries($first, query_of($b, t => [100]));
 push @{ $b->{unconfirmed} }, $b->{token};
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-	'it does not wait');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 ($busy) = start_queries($first, query_of($a, t => [ 0, 5000 ]));
-wait_until_true($first, "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
-	'the floor is not refused');
+wait_until_true($first, "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 kill 'CONT', $receiver;
 finish_queries($hung, $busy);
 like($busy->{out}, qr/^t\|\|\|\|\|busy: /, 'a floor is not set during a call that is about to commit');
@@ -239,8 +221,7 @@ $psql->query_safe(query_of($winner, v => [0]) =~ s/\n/ /gr);
 my ($trigger) = start_queries($first, q{SET ROLE regress_trigger;
 	CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE TRIGGER f BEFORE UPDATE ON snowflake_registry.range_clients FOR EACH ROW EXECUTE FUNCTION public.f()});
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted",
-	'the trigger does not wait');
+wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted");
 pass('no trigger is created while a call runs');
 $psql->query_safe('ROLLBACK');
 $psql->quit;
@@ -250,22 +231,20 @@ $winner->{unconfirmed} = [];
 sql($first, 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
 
 # The registry crashes.  It continues, and has what it answered.
-$first->stop('immediate');
-$first->start;
+crash_and_start($first);
 call($first, $_, t => [100]) foreach $a, $b;
 is($overlaps, 0, 'after a crash, no range is granted twice');
 sql_fails($standby, query_of(new_client('d'), t => [100]), qr/ERROR:  25006: /m, 'a standby grants nothing');
 
 # The synchronous standby is promoted.  It has all, but cannot know that.
-my $old = standby_without($first, 'old');
+my $old = standby_without($first, 'old', "synchronous_standby_names = ''");
 call($first, $_, t => [100], u => [100]) foreach $a, $b;
 $first->stop('immediate');
 $standby->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $standby->promote;
 my $stopped = qr/\|stopped: The registry has granted no ranges since .*, because its server was promoted to timeline 2\.$/m;
 like(call($standby, $a, t => [100]), $stopped, 'a registry that was promoted grants nothing');
-$standby->stop('immediate');
-$standby->start;
+crash_and_start($standby);
 like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
 report($standby, $_) foreach $a, $b;
 is(sql($standby, "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence e JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY server_name"),
@@ -320,15 +299,12 @@ call($first, $_, w => [ 100, 0 ]) foreach $e, $f;
 $first->backup('yesterday');
 call($first, $_, w => [100]) foreach $f, $e;
 $first->stop;
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($first, 'yesterday');
-$copy->start;
+my $copy = server_of_backup('copy', $first, 'yesterday');
 is(sql($copy, "SELECT database IS NULL FROM snowflake_registry.get_floors(gen_random_uuid(), $e->{receipt})"),
 	't', 'files that were put back: the first server that connects proves it, also if it was started again');
 is(sql($copy, 'SELECT stopped FROM snowflake_registry.range_state'),
 	'it lost commits: server "?" has a receipt of a call that it does not know', '... so that nothing is granted anymore');
-$copy->stop('immediate');
-$copy->start;
+crash_and_start($copy);
 like(call($copy, $f, w => [ 100, 0 ], x => [ 100, 0 ]), qr/^w\|\|\|0\|\|stopped: .*\nx\|\|\|\|\|stopped: /, 'nothing is granted of any sequence, also after a crash');
 my $g = new_client('g');
 like(call($copy, $g, t => [100]), qr/^t\|\|\|5000\|\|stopped: /, '... to no server');

@@ -32,9 +32,7 @@ EOF
 	$server->start;
 }
 sql($server, 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
-reload_with($server, "synchronous_standby_names = 'nobody'");
-wait_until_true($server, "SELECT current_setting('synchronous_standby_names') = 'nobody'",
-	'the configuration was not read again');
+change_setting($server, 'synchronous_standby_names', 'nobody');
 
 # A debugger holds the worker up where it has seen that the mark must be read,
 # until snowflake_set_mark() has read it.
@@ -51,8 +49,7 @@ SKIP:
 	set_flush_ms(2500);
 	my ($session) = start_queries($server,
 		'SELECT snowflake_set_mark(snowflake_lower_bound(now()), force => true)');
-	wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_set_mark'},
-		'no flush');
+	wait_until_true($server, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_set_mark'});
 	kill 'HUP', $worker;
 	wait_for_debugger($gdb, qr/^Breakpoint [12], /m);
 	is(finish_queries($session), 1,
@@ -72,8 +69,7 @@ my $other = new_registry('other', "1, 100, grant_time => '1 hour', reach => '1 d
 my $once = new_server('once', registry_conf($other));
 sql($once, 'SELECT snowflake_nextval()');
 $once->stop;
-wait_until_true($other, "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'",
-	'the grant was not returned');
+wait_until_true($other, "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'");
 is(sql($other, "SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^(get|extend|return)_grant' ORDER BY 1"),
 	"get_grant|1\nreturn_grant|1", 'a grant needs one call');
 $other->stop;
@@ -93,39 +89,26 @@ is( sql($server, qq{
 	"t\n$held\n0", 'the worker is terminated: IDs continue at once, with the same worker ID');
 is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
 	'held', 'the worker is terminated: the server still holds its worker ID');
-like(
-	slurp_file($server->logfile),
+like(slurp_file($server->logfile),
 	qr/FATAL:  terminating background worker "snowflake grant" due to administrator command/,
 	'the worker is terminated: the log says so');
 
 # It is not there while it waits to be started again.
-my ($rc, $stdout, $stderr) = $server->psql(
-	'postgres', qq{
+my $wait = q{
 	SET client_min_messages = error;
-	$terminate;
 	SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-	SELECT snowflake_nextval()},
-	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-unlike($stderr, qr/ERROR/, 'calls wait for a worker that is started again');
-reload_with($server, "snowflake.grant_timeout = '100 ms'");
-wait_until_true($server, "SELECT setting = '100' FROM pg_settings WHERE name = 'snowflake.grant_timeout'",
-	'the configuration was not read again');
-sql_fails($server, qq{
-		SET client_min_messages = error;
-		$terminate;
-		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()},
+	SELECT snowflake_nextval()};
+unlike(sql_error($server, "$terminate; $wait"),
+	qr/ERROR/, 'calls wait for a worker that is started again');
+change_setting($server, 'snowflake.grant_timeout', '100ms');
+sql_fails($server, "$terminate; $wait",
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, is not running\./,
 	'an error says that the worker is not running');
 my $stopped = server_process($server, 'snowflake grant');
-wait_until_true($server, 'SELECT granted_until > now() FROM snowflake_stat',
-	'no worker ID is granted');
+wait_until_true($server, 'SELECT granted_until > now() FROM snowflake_stat');
 sql($server, 'SELECT snowflake_nextval()');
 kill 'STOP', $stopped;
-sql_fails($server, q{
-		SET client_min_messages = error;
-		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()},
+sql_fails($server, $wait,
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, does not respond\.\nHINT:  Terminate it: SELECT pg_terminate_backend/,
 	'an error says that the worker does not respond, and what to do');
 kill 'CONT', $stopped;
@@ -134,13 +117,9 @@ reload_with($server, "snowflake.grant_timeout = '1 min'");
 # Calls that do not wait wake the worker, which would next call in minutes.
 my $long = new_registry('long', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
 my $impatient = new_server('impatient', registry_conf($long), 'snowflake.grant_timeout = 0');
-wait_until_true($impatient, 'SELECT granted_until > now() FROM snowflake_stat',
-	'no worker ID is granted');
+wait_until_true($impatient, 'SELECT granted_until > now() FROM snowflake_stat');
 sql($impatient, 'SELECT snowflake_nextval()');
-sql_fails($impatient, q{
-		SET client_min_messages = error;
-		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
-		SELECT snowflake_nextval()},
+sql_fails($impatient, $wait,
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The registry did not answer within "snowflake\.grant_timeout" \(0 ms\)\./,
 	'a call that does not wait fails');
 becomes_true($impatient, 'SELECT granted_until > now() FROM snowflake_stat',
@@ -158,8 +137,7 @@ is(sql($server, $worker_id),
 
 # Who may see what is wrong.
 my ($host, $port) = ($registry->host, $registry->port);
-wait_until_true($server, 'SELECT registry_error IS NOT NULL FROM snowflake_stat',
-	'calls do not fail');
+wait_until_true($server, 'SELECT registry_error IS NOT NULL FROM snowflake_stat');
 sql($server, q{
 	CREATE ROLE regress_plain;
 	CREATE ROLE regress_monitor IN ROLE pg_monitor;
@@ -170,11 +148,9 @@ is(sql($server, "SET ROLE regress_plain; $error"),
 like(sql($server, "SET ROLE $_; $error"), qr/\Q$host\E/, "$_ sees it")
   foreach 'regress_monitor', 'regress_settings';
 reload_with($server, "snowflake.grant_timeout = '100 ms'");
-wait_until_true($server, 'SELECT granted_until < now() FROM snowflake_stat',
-	'the grant does not end');
+wait_until_true($server, 'SELECT granted_until < now() FROM snowflake_stat');
 my $of_plain = sql_error($server, 'SET ROLE regress_plain; SELECT snowflake_nextval()');
-like(
-	$of_plain,
+like($of_plain,
 	qr/ERROR:  55000: the grant of worker ID $held ended at .*\nDETAIL:  Calls to the registry have failed since .*: See the server log\./,
 	'the error of a call sends a role without rights to the log');
 unlike($of_plain, qr/\Q$host\E/, 'the error of a call does not name the host to a role without rights');
@@ -201,12 +177,7 @@ like(sql($server, 'SET ROLE regress_plain; SELECT monitor()'),
 
 # Single-user mode.
 $server->stop;
-my ($out, $err) = ('', '');
-IPC::Run::run(
-	[ 'postgres', '--single', '-D', $server->data_dir, 'postgres' ],
-	'<' => \"SELECT snowflake_nextval()\n", '>' => \$out, '2>' => \$err);
-like(
-	$err,
+like(single_user($server, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  no worker ID is granted to this server\n.*DETAIL:  In single-user mode, no background worker calls the registry\.\n.*HINT:  Start the server normally\./,
 	'in single-user mode, an error says why there is no worker ID');
 
@@ -225,14 +196,11 @@ $held = sql($server, $worker_id);
 my $worker = server_process($server, 'snowflake grant');
 kill 'STOP', $worker;
 reload_with($server, "snowflake.grant_timeout = '2 min'");
-wait_until_true($server, "SELECT setting = '120000' FROM pg_settings WHERE name = 'snowflake.grant_timeout'",
-	'the configuration was not read again');
+wait_until_true($server, "SELECT setting = '120000' FROM pg_settings WHERE name = 'snowflake.grant_timeout'");
 my $pid_file = $server->data_dir . '/postmaster.pid';
 my $signals = IPC::Run::start(
-	[
-		'sh', '-c',
-		"n=0; until grep -q stopping '$pid_file' || [ \$n = 600 ]; do n=\$((n + 1)); sleep 0.1; done; kill -TERM $worker; kill -CONT $worker"
-	]);
+	[ 'sh', '-c',
+		"n=0; until grep -q stopping '$pid_file' || [ \$n = 600 ]; do n=\$((n + 1)); sleep 0.1; done; kill -TERM $worker; kill -CONT $worker" ]);
 $server->stop;
 ok($signals->finish, 'the worker receives a reload and a shutdown at once');
 is(sql($registry, "SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),

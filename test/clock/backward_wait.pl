@@ -39,8 +39,7 @@ step(3600);
 ok(first_id($ledger, $node), 'IDs follow a step of +1 h');
 $node->wait_for_log(qr/WARNING:  clock jumped ahead by (359|360)\d{4} ms/,
 	$offset);
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/DETAIL:  The clock reads \d{4}-.*, but the last snowflake ID and the time elapsed since then indicate \d{4}-/,
 	'a step of +1 h is logged with both times');
 usleep(1_500_000);

@@ -41,8 +41,7 @@ my $next = first_id($ledger, $node);
 cmp_ok(time - $start, '<', 20, 'IDs continue at once when the clock goes back by an hour');
 cmp_ok($next, '>', $id, 'IDs increase when the clock goes back by an hour');
 $node->wait_for_log($warning, $offset);
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/DETAIL:  The timestamp of the last ID is \d{4}-.*, and the clock reads \d{4}-.*\n.*HINT:  IDs continue at the pace of real time/,
 	'the warning of a step back has both times, and what happens');
 my $lead = lead();

@@ -13,8 +13,7 @@ sub start_with ($scheme)
 	$offset = -s $node->logfile;
 	$node->start;
 	$node->wait_for_log(qr/snowflake IDs (continue above|start without) .*\n/, $offset);
-	wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'snowflake startup'",
-		'the worker does not end');
+	wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'snowflake startup'");
 	return slurp_file($node->logfile, $offset);
 }
 
@@ -24,8 +23,7 @@ sub reports ($scheme, $message, $name)
 	my $log = start_with($scheme);
 	like($log, qr/^LOG:  snowflake IDs have scheme "\Q$scheme\E"/m,
 		"$name: the scheme is logged");
-	like(
-		$log,
+	like($log,
 		qr/^WARNING:  $message\nDETAIL:  .*\nHINT:  .*\nCONTEXT:  while checking at server start whether snowflake IDs can be generated$/m,
 		"$name: a warning at server start");
 	sql_fails($node, 'SELECT snowflake_nextval()',

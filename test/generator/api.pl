@@ -93,12 +93,10 @@ $loop
 my $headers = `pg_config --includedir-server`;
 chomp $headers;
 command_ok(
-	[
-		'make', '-s', '-C', $build,
+	[ 'make', '-s', '-C', $build,
 		'-f', "$FindBin::RealBin/../api/Makefile",
 		'MODULE_big=my', 'OBJS=my.o', 'EXTENSION=', 'DATA=',
-		"PG_CPPFLAGS=-I$headers"
-	],
+		"PG_CPPFLAGS=-I$headers" ],
 	'the functions of docs/develop/api.md are built');
 is( sql($node, qq{
 		CREATE FUNCTION my_id() RETURNS bigint LANGUAGE c AS '$build/my';
@@ -128,18 +126,12 @@ is(sql($node, "SET timezone = 'UTC'; SELECT * FROM example_scheme()"),
 sql_fails($node, 'SELECT example_parts(-1)',
 	qr/ERROR:  22003: snowflake ID -1 is negative/, 'a negative ID is not taken apart');
 foreach my $case (
-	[
-		'sonyflake',
-		'sonyflake|2014-09-01 00:00:00+00|10000|{39,0,16,8}|{24,0,0,16}'
-	],
-	[
-		'twitter,worker=7,sequence=10',
-		'twitter,worker=7,sequence=10|2010-11-04 01:42:54.657+00|1000|{41,5,7,10}|{22,17,10,0}'
-	],
-	[
-		'tick=1s,timestamp=32,sequence=20',
-		'tick=1s,timestamp=32,sequence=20|2016-11-01 00:00:00+00|1000000|{32,0,0,20}|{20,0,0,0}'
-	])
+	[ 'sonyflake',
+		'sonyflake|2014-09-01 00:00:00+00|10000|{39,0,16,8}|{24,0,0,16}' ],
+	[ 'twitter,worker=7,sequence=10',
+		'twitter,worker=7,sequence=10|2010-11-04 01:42:54.657+00|1000|{41,5,7,10}|{22,17,10,0}' ],
+	[ 'tick=1s,timestamp=32,sequence=20',
+		'tick=1s,timestamp=32,sequence=20|2016-11-01 00:00:00+00|1000000|{32,0,0,20}|{20,0,0,0}' ])
 {
 	my ($scheme, $fields) = @$case;
 

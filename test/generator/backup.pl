@@ -18,18 +18,12 @@ my ($last) = sort { $b <=> $a } map { @$_ } finish_clients(@clients);
 
 sub restored_goes_on ($name, $conf, $back)
 {
-	my $restored = PostgreSQL::Test::Cluster->new($name);
 	my $what = "$name, clock $back s behind";
 
-	$restored->init_from_backup($node, 'backup', has_restoring => 1,
-		standby => 0);
-
 	# The immediate stop may leave half a file in the archive that they share.
-	$restored->append_conf('postgresql.conf',
-		"archive_mode = off\n"
-		  . "recovery_target_action = promote\n$conf");
-	set_clock($restored, -$back);
-	start_with_clock($restored);
+	my $restored = server_of_backup($name, $node, 'backup',
+		{ has_restoring => 1, standby => 0, clock => -$back },
+		'archive_mode = off', 'recovery_target_action = promote', $conf);
 	wait_until_true($restored, 'SELECT NOT pg_is_in_recovery()');
 
 	my $ledger = new_ledger();

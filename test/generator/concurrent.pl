@@ -54,12 +54,8 @@ sql($node, q{
 });
 my $script = $node->basedir . '/next_after.sql';
 append_to_file($script, "SELECT next_after();\n");
-$node->command_ok(
-	[
-		'pgbench', '-n', '-c', '8', '-j', '2', '-t', '250', '-f', $script,
-		'-d', $node->connstr('postgres')
-	],
-	'clients request IDs in turn');
+$node->command_ok([ 'pgbench', '-n', '-c', '8', '-j', '2', '-t', '250', '-f', $script,
+		'-d', $node->connstr('postgres') ], 'clients request IDs in turn');
 is(sql($node, 'SELECT count(*) FROM falls'), '0', 'an ID that is requested later is greater');
 my $last = 0;
 my $falls = 0;
@@ -67,8 +63,7 @@ sql($node, 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION snowflake');
 foreach my $i (1 .. 20)
 {
-	my $id = $node->safe_psql($i % 2 ? 'postgres' : 'other',
-		'SELECT snowflake_nextval()');
+	my $id = $node->safe_psql($i % 2 ? 'postgres' : 'other', 'SELECT snowflake_nextval()');
 	$falls++ if $id <= $last;
 	$last = $id;
 }
@@ -76,25 +71,23 @@ is($falls, 0, 'IDs of all databases are distinct');
 
 # Under full load a tick's numbers are all used, each once.  Nothing is stored
 # while the IDs are generated, so that the demand is above 4096 per ms.
-sql($node, 'CREATE UNLOGGED TABLE loads (backend int, ids bigint[])');
-@sessions = start_queries(
-	$node,
-	map {
-		"INSERT INTO loads SELECT $_, array_agg(snowflake_nextval())
-		 FROM generate_series(1, 500000)"
-	} 1 .. 4);
-is(finish_queries(@sessions), 4, 'backends request IDs as fast as they can');
-my $full_ticks = q{
-	WITH ticks AS (
-		SELECT (snowflake_parse(id))."timestamp" AS t, count(*) AS ids,
-			   count(DISTINCT id & ((1 << :bits) - 1)) AS numbers
-		FROM loads, unnest(ids) id GROUP BY 1)
-	SELECT count(*) FILTER (WHERE ids = 1 << :bits) AS full,
-		   count(*) FILTER (WHERE ids <> numbers) AS wrong,
-		   count(*) AS ticks
-	FROM ticks};
-my ($full, $wrong, $ticks) = split /\|/,
-  sql($node, $full_ticks =~ s/:bits/12/gr);
+sql($node, 'CREATE UNLOGGED TABLE loads (ids bigint[])');
+sub load ($ids, $bits, $label)
+{
+	my $load = "INSERT INTO loads SELECT array_agg(snowflake_nextval()) FROM generate_series(1, $ids)";
+
+	is(finish_queries(start_queries($node, ($load) x 4)), 4, $label);
+	return split /\|/, sql($node, qq{
+		WITH ticks AS (
+			SELECT (snowflake_parse(id))."timestamp" AS t, count(*) AS ids,
+				   count(DISTINCT id & ((1 << $bits) - 1)) AS numbers
+			FROM loads, unnest(ids) id GROUP BY 1)
+		SELECT count(*) FILTER (WHERE ids = 1 << $bits) AS full,
+			   count(*) FILTER (WHERE ids <> numbers) AS wrong,
+			   count(*) AS ticks
+		FROM ticks});
+}
+my ($full, $wrong, $ticks) = load(500_000, 12, 'backends request IDs as fast as they can');
 SKIP:
 {
 	# An emulated processor, say; the next test is for any machine.
@@ -107,14 +100,7 @@ is($wrong, 0, 'no tick has a number twice');
 # With a sequence that any machine exhausts, nearly all ticks are full.
 restart_with($node, "snowflake.scheme = 'timestamp=41,worker=15,sequence=7'");
 sql($node, 'TRUNCATE loads');
-@sessions = start_queries(
-	$node,
-	map {
-		"INSERT INTO loads SELECT $_, array_agg(snowflake_nextval())
-		 FROM generate_series(1, 20000)"
-	} 1 .. 4);
-is(finish_queries(@sessions), 4, 'backends exhaust a short sequence');
-($full, $wrong, $ticks) = split /\|/, sql($node, $full_ticks =~ s/:bits/7/gr);
+($full, $wrong, $ticks) = load(20_000, 7, 'backends exhaust a short sequence');
 cmp_ok($full, '>', 0.7 * $ticks, "$full of $ticks ticks have all 128 numbers");
 is($wrong, 0, 'no tick has a number twice');
 

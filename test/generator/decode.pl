@@ -25,8 +25,7 @@ sub compare ($what, $ours, $sql)
 compare(
 	'snowflake_parse(id)',
 	'snowflake_parse(id)',
-	'ROW(to_timestamp(((id >> 22) + 1477958400000) / 1000.0), ((id >> 12) & 1023)::int, (id & 4095)::int)'
-);
+	'ROW(to_timestamp(((id >> 22) + 1477958400000) / 1000.0), ((id >> 12) & 1023)::int, (id & 4095)::int)');
 compare('snowflake_timestamp(id)',
 	'snowflake_timestamp(id)',
 	'to_timestamp(((id >> 22) + 1477958400000) / 1000.0)');

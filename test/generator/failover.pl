@@ -14,8 +14,7 @@ foreach my $case ([ 0, 0 ], [ 3, 0 ], [ 0, 1 ], [ 3, 1 ])
 		back => $back,
 		synchronous => $synchronous);
 
-	like(
-		$result{while_standby},
+	like($result{while_standby},
 		qr/ERROR:  25006: cannot generate snowflake IDs during recovery/,
 		"$what: the standby generates no IDs");
 	cmp_ok(scalar(@{ $result{stored} }), '>', 0, "$what: the standby has rows");

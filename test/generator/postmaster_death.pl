@@ -13,8 +13,7 @@ my %loops = (
 	'blocks of IDs' =>
 	  'DO $$ BEGIN LOOP PERFORM count(*) FROM snowflake_nextval(100000); END LOOP; END $$',
 	'a few IDs in each tick' =>
-	  'DO $$ BEGIN LOOP PERFORM snowflake_nextval(), md5(repeat(i::text, 1000)) FROM generate_series(1, 10) i; END LOOP; END $$'
-);
+	  'DO $$ BEGIN LOOP PERFORM snowflake_nextval(), md5(repeat(i::text, 1000)) FROM generate_series(1, 10) i; END LOOP; END $$');
 
 # Does a process run?  One that nobody has waited for yet, or just now, does not.
 sub runs ($pid)
@@ -27,8 +26,7 @@ foreach my $loop (sort keys %loops)
 {
 	my @sessions = start_queries($node,
 		map { "SET application_name = looping; $_" } ($loops{$loop}) x 4);
-	wait_until_true($node, "SELECT count(*) = 4 FROM pg_stat_activity WHERE application_name = 'looping' AND state = 'active'",
-		'a session does not begin');
+	wait_until_true($node, "SELECT count(*) = 4 FROM pg_stat_activity WHERE application_name = 'looping' AND state = 'active'");
 	my @pids = split /\n/, sql($node, "SELECT pid FROM pg_stat_activity WHERE application_name = 'looping'");
 
 	kill 'KILL', (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];

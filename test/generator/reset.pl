@@ -23,14 +23,12 @@ my $offset = -s $node->logfile;
 my $ahead = mark_of($node) + (500 << 22) + 5;
 is(sql($node, "SELECT snowflake_raise_mark($ahead)"), $ahead, 'the mark is raised');
 cmp_ok(next_id(), '>=', $ahead, 'the next ID is not below the raised mark');
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/LOG:  mark of snowflake IDs was set from \d+ to $ahead/,
 	'raising the mark is logged');
 $ahead = mark_of($node) + (500 << 22) + 5;
 sql($node, "SELECT snowflake_raise_mark($ahead)");
-$node->stop('immediate');
-$node->start;
+crash_and_start($node);
 cmp_ok(next_id(), '>=', $ahead, 'a raised mark survives a crash');
 
 # A mark below the durable one, but above ticks that are reserved: before the first ID,
@@ -123,8 +121,7 @@ sub lowers_below ($name, $insert, $isolation)
 	$writer->query_safe("BEGIN; $insert");
 	my ($call) = start_queries($node,
 		"BEGIN ISOLATION LEVEL $isolation; SELECT count(*) FROM pg_class; SELECT snowflake_set_mark($above, '{parts, orders}'); COMMIT");
-	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'",
-		'snowflake_set_mark() does not wait for the table');
+	wait_until_true($node, "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'");
 	$writer->query_safe('COMMIT');
 	$writer->quit;
 	ok(!finish_queries($call), "$name: the mark is not lowered");

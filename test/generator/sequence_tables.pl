@@ -4,11 +4,8 @@
 
 use SnowflakeTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(auth_extra => [ '--create-role' => 'regress_app' ]);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
-$node->start;
+my $node = plain_server('main', { auth_extra => [ '--create-role' => 'regress_app' ] },
+	"shared_preload_libraries = 'snowflake'", 'snowflake.worker_id = 1');
 my $ID = '> 1e17';
 
 # The owner of the database, unless another role is named
@@ -102,11 +99,8 @@ query(q{CREATE VIEW app.calls AS SELECT nextval('app.raced') AS n, snowflake_wit
 my $schema = $dump->('shop');
 unlike($schema, qr/_snowflake_/, 'a dump names no function that is internal');
 like($schema, qr/SECURITY LABEL FOR snowflake ON SEQUENCE app.users_id_seq IS 'snowflake default'/, 'a dump has the labels');
-foreach my $format (qw(p d))
-{
-	$node->command_ok([ 'pg_dump', "-F$format", '-U', 'regress_app', '-f', "$dir/$format", '-d', $node->connstr('shop') ],
-		"pg_dump -F$format");
-}
+$node->command_ok([ 'pg_dump', "-F$_", '-U', 'regress_app', '-f', "$dir/$_", '-d', $node->connstr('shop') ],
+	"pg_dump -F$_") foreach qw(p d);
 my @user = ('-U', 'regress_app');
 my %restores = (
 	parallel => [ 'snowflake', [ 'pg_restore', @user, '-e', '-j', '2', "$dir/d" ] ],

@@ -12,20 +12,8 @@ sub query { my ($sql, $database) = @_; return $node->safe_psql($database // 'sho
 sub fails { my ($sql, $database) = @_; return sql_error($node, $sql, dbname => $database // 'shop'); }
 
 # Statements of a session that may have to wait, and what it was told at its end
-sub start ($database, $sql)
-{
-	my %session = (err => '');
-
-	$session{run} = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-c', $sql ],
-		'<' => \undef, '>' => '/dev/null', '2>' => \$session{err});
-	return \%session;
-}
-
-sub finish ($session)
-{
-	$session->{run}->finish;
-	return $session->{err};
-}
+sub start ($database, $sql) { return (start_queries($node, { dbname => $database }, $sql))[0]; }
+sub finish ($session) { finish_queries($session); return $session->{err}; }
 
 # How many of the server's functions know kinds
 my $attached = q{SELECT count(*) FROM pg_proc p JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = p.oid AND refobjid = prosupport

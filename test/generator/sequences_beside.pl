@@ -135,16 +135,10 @@ is( $node->safe_psql('private', "INSERT INTO l (n) VALUES (1) RETURNING id; INSE
 
 # Single-user mode
 $node->stop;
-sub single_user ($libraries, @sql)
-{
-	my ($out, $err);
-
-	IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, '-c', "shared_preload_libraries=$libraries", 'postgres' ],
-		'<' => \join("\n", @sql, ''), '>' => \$out, '2>' => \$err);
-	return "$out$err";
-}
-like(single_user($all, 'INSERT INTO t (n) VALUES (5) RETURNING id > 1e17'), qr/= "t"/, 'single-user mode: nextval() returns an ID');
-like(single_user('', 'INSERT INTO t (n) VALUES (5)'), qr/ERROR:  snowflake must be loaded via/, '... and fails without the library');
-like(single_user('', q{UPDATE pg_proc SET prosupport = 0 WHERE oid = 'nextval(regclass)'::regprocedure},
-		'INSERT INTO t (n) VALUES (5)'), qr/ERROR:  nextval: reached maximum value/, '... also if nextval() does not know of it');
+my %without = (options => [ '-c', 'shared_preload_libraries=' ]);
+like(single_user($node, 'INSERT INTO t (n) VALUES (5) RETURNING id > 1e17'), qr/= "t"/, 'single-user mode: nextval() returns an ID');
+like(single_user($node, 'INSERT INTO t (n) VALUES (5)', %without), qr/ERROR:  snowflake must be loaded via/, '... and fails without the library');
+my $detached = "UPDATE pg_proc SET prosupport = 0 WHERE oid = 'nextval(regclass)'::regprocedure\n";
+like(single_user($node, $detached . 'INSERT INTO t (n) VALUES (5)', %without),
+	qr/ERROR:  nextval: reached maximum value/, '... also if nextval() does not know of it');
 done_testing();

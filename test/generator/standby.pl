@@ -47,8 +47,7 @@ my @sessions = start_queries(
 			END;
 		END LOOP;
 	END $$}) x 2);
-wait_until_true($standby, q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'},
-	'no session began');
+wait_until_true($standby, q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'});
 $standby->promote;
 is(finish_queries(@sessions), 2, 'a promoted standby generates IDs at once');
 $standby->wait_for_log(qr/"snowflake.worker_id" is not set/, $log_start);
@@ -62,16 +61,12 @@ $standby->stop;
 
 # A standby that has no replication origin for the mark says so when it starts, not only when
 # its recovery stops.
-my $setting =
-  $standby->pg_version >= 18
-  ? 'max_active_replication_origins'
-  : 'max_replication_slots';
+my $setting = origins_setting($standby);
 my $without = PostgreSQL::Test::Cluster->new('without_place');
 $without->init_from_backup($primary, 'standby', has_streaming => 1);
 $without->append_conf('postgresql.conf', "$setting = 0");
 my $started = $without->start(fail_ok => 1);
-like(
-	slurp_file($without->logfile),
+like(slurp_file($without->logfile),
 	qr/WARNING:  snowflake requires a replication origin, but "$setting" is 0.*a standby stops when its primary generates the first/s,
 	'a standby without replication origins logs a warning at its start');
 $without->stop('immediate') if $started;

@@ -3,9 +3,7 @@
 
 use SnowflakeTest;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = plain_server('main');
 
 # Not preloaded
 sql_fails($node, 'CREATE EXTENSION snowflake',
@@ -16,28 +14,17 @@ is(sql($node, "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
 
 # Nor does the warning hinder a restore, or single-user mode.
 sql($node, 'CREATE DATABASE restored; CREATE DATABASE single');
-command_ok(
-	[
-		'pg_dump', '-Fc', '-f', $node->basedir . '/dump',
-		$node->connstr('postgres')
-	],
+my $dump = $node->basedir . '/dump';
+command_ok([ 'pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres') ],
 	'a database with the extension is dumped');
-command_ok(
-	[
-		'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'),
-		$node->basedir . '/dump'
-	],
+command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'), $dump ],
 	'a database with the extension is restored without preloading');
 $node->stop;
-IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, 'single' ],
-	'<' => \"CREATE EXTENSION snowflake\n", '&>' => \my $out);
-like($out, qr/WARNING:  snowflake cannot generate IDs/,
-	'CREATE EXTENSION in single-user mode warns');
+like(single_user($node, 'CREATE EXTENSION snowflake', dbname => 'single'),
+	qr/WARNING:  snowflake cannot generate IDs/, 'CREATE EXTENSION in single-user mode warns');
 $node->start;
-is( $node->safe_psql(
-		$_, "SELECT extname FROM pg_extension WHERE extname = 'snowflake'"),
-	'snowflake', "the extension is in database $_")
-  foreach 'restored', 'single';
+is($node->safe_psql($_, "SELECT extname FROM pg_extension WHERE extname = 'snowflake'"),
+	'snowflake', "the extension is in database $_") foreach 'restored', 'single';
 
 sql_fails($node, 'SELECT snowflake_nextval()',
 	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nHINT:  Append snowflake to "shared_preload_libraries" in/s,
@@ -139,8 +126,7 @@ $node->append_conf('postgresql.conf',
 	  . 'snowflake.wroker_id = 3');
 my $offset = -s $node->logfile;
 $node->start;
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/invalid configuration parameter name "snowflake.wroker_id"/,
 	'a mistyped setting is reported');
 is( sql($node, q{SELECT datacenter_id, worker_id, abs(extract(epoch FROM "timestamp" - now())) < 5

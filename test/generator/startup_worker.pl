@@ -21,7 +21,7 @@ sub start_with_slow_disk
 	wait_until_true($node, q{
 		SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE backend_type = 'snowflake startup'
-		AND wait_event IN ('WALSync', 'WalSync', 'WALWrite')}, 'the worker does not flush');
+		AND wait_event IN ('WALSync', 'WalSync', 'WALWrite')});
 	return server_process($node, 'snowflake startup');
 }
 
@@ -45,8 +45,7 @@ like($call->{err}, qr/canceling statement due to statement timeout/, '... which 
 my $log_end = -s $node->logfile;
 sql($node, "SELECT pg_terminate_backend($worker)");
 set_disk($node, 0, 0);
-wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker",
-	'the worker does not end');
+wait_until_true($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker");
 is(shows_panic($log_end), '', 'the worker is terminated without a PANIC');
 is($node->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'the server generates IDs after the worker was terminated');

@@ -12,8 +12,7 @@ sub wait_for_streaming (@names)
 	my $list = join ' ', @names;
 
 	wait_until_true($primary, "SELECT string_agg(application_name, ' ' ORDER BY application_name) = '$list'
-		 FROM pg_stat_replication WHERE state = 'streaming' AND flush_lsn IS NOT NULL",
-		"$list do not stream");
+		 FROM pg_stat_replication WHERE state = 'streaming' AND flush_lsn IS NOT NULL");
 	return;
 }
 
@@ -30,8 +29,7 @@ sub start_query ($times)
 		"SET statement_timeout = '60 s';
 		 COPY (SELECT snowflake_nextval() FROM (SELECT pg_sleep(0.002) FROM generate_series(1, $times)) t WHERE t IS NOT NULL) TO STDOUT");
 
-	wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'",
-		'the query does not run');
+	wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'");
 	return $query;
 }
 
@@ -39,7 +37,7 @@ sub last_id ($query) { return (split /\n/, $query->{out})[-1]; }
 
 # The worker that reads the configuration for others.  It is started again.
 my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake standbys'";
-wait_until_true($primary, "SELECT count(*) = 1 FROM ($worker) w", 'there is no worker');
+wait_until_true($primary, "SELECT count(*) = 1 FROM ($worker) w");
 my $pid = sql($primary, $worker);
 wait_for_streaming('b', 'c');
 sql($primary, "SELECT pg_terminate_backend($pid)");
@@ -106,8 +104,7 @@ $standby{b}->stop;
 ok(waits_for_standbys($primary),
 	'IDs of a tick that was entered before wait for another standby, too');
 kill 'CONT', $receiver;
-wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'",
-	'the query does not continue');
+wait_until_true($primary, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%COPY%' AND wait_event = 'PgSleep'");
 pass('they continue when it has the mark');
 sql($primary, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%COPY%' AND pid <> pg_backend_pid()");
 finish_queries($query);

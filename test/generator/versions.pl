@@ -6,8 +6,7 @@ use SnowflakeTest;
 
 my $top = "$FindBin::RealBin/../..";
 my $node = new_server('main');
-my $newest = sql($node, "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'"
-);
+my $newest = sql($node, "SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'");
 
 # All that belongs to an extension in a database: definitions, privileges,
 # comments.

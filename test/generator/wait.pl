@@ -23,7 +23,7 @@ sub start_waiter ($node, $query)
 
 	wait_until_true($node, q{SELECT count(*) = 1 FROM pg_stat_activity
 		  WHERE backend_type = 'client backend' AND state = 'active'
-		  AND wait_event_type = 'Extension'}, 'nobody waits');
+		  AND wait_event_type = 'Extension'});
 	my $pid = sql($node, q{SELECT pid FROM pg_stat_activity
 		  WHERE backend_type = 'client backend' AND state = 'active'
 		  AND wait_event_type = 'Extension'});
@@ -55,8 +55,7 @@ sub check_wait ($node, $query, $event, $what)
 	sql($node, "SELECT pg_cancel_backend($pid)");
 	finish_queries($waiter);
 	cmp_ok(time - $start, '<', $soon, "$what is cancelled at once");
-	like(
-		$waiter->{err},
+	like($waiter->{err},
 		qr/canceling statement due to user request/,
 		"$what says that it was cancelled");
 
@@ -132,8 +131,7 @@ cmp_ok($id, '>', $last, 'with max_lead, the ID after a step back is greater');
 
 # A wait ends as soon as the clock is set right.
 reload_with($node, "snowflake.max_lead = 0\nsnowflake.max_clock_backward = 2h");
-$node->poll_query_until('postgres',
-	"SELECT current_setting('snowflake.max_lead') = '0'");
+wait_until_true($node, "SELECT current_setting('snowflake.max_lead') = '0'");
 my ($waiter, $pid) = start_waiter($node, 'SELECT snowflake_nextval()');
 set_clock($node, 10);
 $start = time;

@@ -38,8 +38,7 @@ sub worker
 
 # Never set
 my $log = log_of($node, sub { $node->start });
-like(
-	$log,
+like($log,
 	qr/$made "epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12", worker ID 0$/m,
 	'the start logs scheme and worker ID');
 like($log, $not_set, 'the start logs that the worker ID was never set');
@@ -56,8 +55,7 @@ is(sql($node, 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
 # In another database than postgres, too
 sql($node, 'CREATE DATABASE other');
 $node->safe_psql('other',
-	"CREATE SUBSCRIPTION s CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false)"
-);
+	"CREATE SUBSCRIPTION s CONNECTION 'dbname=none' PUBLICATION p WITH (connect = false)");
 $log = log_of($node, sub { $node->restart });
 like($log, $others, 'a server with a subscription warns that the worker ID was never set');
 like($log, qr/HINT:  .* set a different "snowflake\.worker_id"/, 'the warning says what to do');
@@ -81,15 +79,12 @@ sql($node, 'ALTER SYSTEM RESET snowflake.worker_id');
 # Schemes with other fields
 $log = log_with("snowflake.scheme = 'twitter'", 'snowflake.worker_id = 31',
 	'snowflake.datacenter_id = 17');
-like(
-	$log,
+like($log,
 	qr/$made "twitter", datacenter ID 17, worker ID 31$/m,
 	'the start logs the datacenter ID');
 is(worker(), '17|31|t', 'snowflake_stat has the datacenter ID');
-$log = log_with(
-	"snowflake.scheme = 'timestamp=41,sequence=12'",
-	'snowflake.worker_id = -1',
-	'snowflake.datacenter_id = 0');
+$log = log_with("snowflake.scheme = 'timestamp=41,sequence=12'",
+	'snowflake.worker_id = -1', 'snowflake.datacenter_id = 0');
 like($log, qr/$made "timestamp=41,sequence=12"$/m,
 	'the start logs no worker ID for a scheme without one');
 unlike($log, qr/is not set/, 'a scheme without a worker field misses no worker ID');
@@ -110,12 +105,10 @@ $node->append_conf('postgresql.conf',
 	"snowflake.worker_id = 9\nmax_worker_processes = 0\nwal_level = replica\nmax_wal_senders = 1");
 my $offset = -s $node->logfile;
 $node->restart;
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/LOG:  too many background workers/,
 	'the log says that no slot is free for the startup worker');
-like(
-	slurp_file($node->logfile, $offset),
+like(slurp_file($node->logfile, $offset),
 	qr/WARNING:  out of background worker slots for "snowflake standbys"\n.*HINT:  Increase "max_worker_processes", which is 0\./s,
 	'the log says that no slot is free for the worker that knows the standbys');
 is(sql($node, 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
@@ -132,26 +125,14 @@ $log = slurp_file($node->logfile, $offset);
 like($log, qr/ready to accept connections/,
 	'the server starts in binary upgrade mode');
 unlike($log, qr/snowflake startup/, 'binary upgrade mode has no startup worker');
-my ($out, $err);
-IPC::Run::run(
-	[
-		'postgres', '--single', '-D', $node->data_dir, '-c',
-		'log_min_messages=warning', 'postgres'
-	],
-	'<' => \"SELECT (snowflake_parse(snowflake_nextval())).worker_id\n",
-	'>' => \$out,
-	'2>' => \$err);
-like($out, qr/worker_id = "9"/, 'single-user mode generates IDs');
+like(single_user($node, 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
+	qr/worker_id = "9"/, 'single-user mode generates IDs');
 
 # The log collector starts after the library was loaded.
 my $directory = $node->basedir . '/collected';
 mkdir $directory or die "$directory: $!";
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		'logging_collector = on',
-		"log_directory = '$directory'",
-		"log_filename = 'log'",
-		''));
+$node->append_conf('postgresql.conf',
+	"logging_collector = on\nlog_directory = '$directory'\nlog_filename = 'log'");
 $node->start;
 wait_until("a line like $done", sub { -e "$directory/log" && slurp_file("$directory/log") =~ $done });
 like(slurp_file("$directory/log"),
@@ -161,25 +142,15 @@ restart_with($node, 'logging_collector = off');
 #
 # What can be written for the next start
 #
-sub refused ($sql, $why, $name)
-{
-	my $error = sql_error($node, $sql);
-
-	like($error, qr/ERROR:  22023: $why/, $name);
-	return $error;
-}
+sub refused ($sql, $why, $name) { return sql_fails($node, $sql, qr/ERROR:  22023: $why/, $name); }
 
 my $too_wide = qr/5000 is outside the valid range for parameter "snowflake\.worker_id" \(0 \.\. 1023\)/;
-my $error = refused('ALTER SYSTEM SET snowflake.worker_id = 5000',
-	$too_wide, 'a worker ID that is too large for the scheme is refused');
-like($error, qr/DETAIL:  The worker field of "snowflake\.scheme" has 10 bits\./,
-	'the detail of a refused worker ID has the width of the field');
-like($error, qr/HINT:  To change the scheme as well, set "snowflake\.scheme" first/,
-	'the hint of a refused worker ID says how to change the scheme, too');
+refused('ALTER SYSTEM SET snowflake.worker_id = 5000',
+	qr/$too_wide\nDETAIL:  The worker field of "snowflake\.scheme" has 10 bits\..*\nHINT:  To change the scheme as well, set "snowflake\.scheme" first/,
+	'a worker ID that is too large for the scheme is refused, and the error says what to do');
 refused('ALTER SYSTEM SET snowflake.worker_id = -2',
 	'-2 is outside the valid range', 'a worker ID below -1 is refused');
-refused(
-	'ALTER SYSTEM SET snowflake.datacenter_id = 1',
+refused('ALTER SYSTEM SET snowflake.datacenter_id = 1',
 	'1 is outside the valid range for parameter "snowflake\.datacenter_id" \(0 \.\. 0\)',
 	'a datacenter ID without a field is refused');
 is( sql($node, q{SELECT count(*) FROM pg_file_settings
@@ -189,11 +160,8 @@ is( sql($node, q{SELECT count(*) FROM pg_file_settings
 # With a wider scheme that is written before, in the same session ...
 my $wide =
   "ALTER SYSTEM SET snowflake.scheme = 'epoch=2010-11-04,timestamp=41,worker=13,sequence=9'";
-is( $node->psql(
-		'postgres',
-		"$wide; ALTER SYSTEM SET snowflake.worker_id = 5000;"),
-	0,
-	'a scheme and its worker ID can be set together');
+is(sql_error($node, "$wide; ALTER SYSTEM SET snowflake.worker_id = 5000"),
+	'', 'a scheme and its worker ID can be set together');
 
 # ... or in another one, when the server knows of it, and has that from the server.
 sql($node, 'ALTER SYSTEM RESET snowflake.worker_id');
@@ -205,8 +173,7 @@ $node->wait_for_log(qr/parameter "snowflake\.scheme" cannot be changed without r
 	$offset);
 my $before = inherits() ? '' : "$wide; ";
 sql($node, $before . 'ALTER SYSTEM SET snowflake.worker_id = 5000');
-refused(
-	$before . 'ALTER SYSTEM SET snowflake.worker_id = 8192',
+refused($before . 'ALTER SYSTEM SET snowflake.worker_id = 8192',
 	'8192 is outside the valid range for parameter "snowflake\.worker_id" \(0 \.\. 8191\)',
 	'after a reload the new scheme is known');
 $log = log_of($node, sub { $node->restart });
@@ -214,18 +181,15 @@ like($log, qr/$made .*worker=13,sequence=9", worker ID 5000$/m,
 	'the next start uses the new scheme and worker ID');
 
 # Back to a narrower one: an ID that fits the server's scheme is not refused.
-sql($node, "ALTER SYSTEM SET snowflake.scheme = 'shardingsphere'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6"
-);
+sql($node, "ALTER SYSTEM SET snowflake.scheme = 'shardingsphere'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6");
 $log = log_of($node, sub { $node->restart });
 like($log, qr/$made "shardingsphere", worker ID 6$/m, 'a change to a narrower scheme is possible');
 
 # Written by hand, in any order
 sql($node, 'ALTER SYSTEM RESET ALL');
-$node->append_conf('postgresql.conf',
-	"snowflake.worker_id = 5000\nsnowflake.scheme = 'epoch=2010-11-04,timestamp=41,worker=13,sequence=9'"
-);
 $offset = -s $node->logfile;
-$node->reload;
+reload_with($node, 'snowflake.worker_id = 5000',
+	"snowflake.scheme = 'epoch=2010-11-04,timestamp=41,worker=13,sequence=9'");
 $node->wait_for_log(qr/configuration file .* contains errors/, $offset);
 unlike(slurp_file($node->logfile, $offset),
 	qr/outside the valid range/,

@@ -17,14 +17,10 @@ my $worker = 0;
 foreach my $name (qw(a b c))
 {
 	my $conf = $page->example('wal_level');
-	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$worker++;
 	$conf =~ s/^(snowflake\.worker_id = )1/$1$worker/m or die;
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', $conf);
-	$node->start;
-	$server{$name} = $node;
+	$server{$name} = plain_server($name, { allows_streaming => 'logical' }, $conf);
 }
 my ($a, $b, $c) = @server{qw(a b c)};
 
@@ -43,7 +39,7 @@ sub run_example ($node, $text)
 
 my $copied = $page->example('srsubstate');
 
-sub wait_for_copy ($node) { wait_until_true($node, $copied, 'tables were not copied'); }
+sub wait_for_copy ($node) { wait_until_true($node, $copied); }
 
 # Wait until all servers have what the others have.
 sub catch_up
@@ -53,11 +49,9 @@ sub catch_up
 	{
 		my $lsn = $from->lsn('write');
 
-		$from->poll_query_until(
-			'postgres', qq{
+		wait_until_true($from, qq{
 			SELECT bool_and(coalesce(replay_lsn >= '$lsn', false))
-			FROM pg_replication_slots LEFT JOIN pg_stat_replication ON pid = active_pid})
-		  or die 'a server does not catch up with ' . $from->name;
+			FROM pg_replication_slots LEFT JOIN pg_stat_replication ON pid = active_pid});
 	}
 }
 
@@ -157,7 +151,7 @@ is(run_example($_, 'AS needed'), '4|10', $_->name . ' needs 4 of 10 replication 
 
 # With as many as are needed, and no more, both tables are copied at once; with
 # one less the mark still has its place, which it took first.
-my $setting = sql($c, q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+my $setting = origins_setting($c);
 $c->append_conf('postgresql.conf', "$setting = 4");
 sql($c, 'DROP SUBSCRIPTION c_from_a; TRUNCATE customers, orders');
 $c->restart;
@@ -225,8 +219,7 @@ foreach my $node ($a, $b, $c)
 	is(finish_queries(@sessions), 2, 'clients insert while ' . $node->name . ' is moved to the registry');
 }
 @sessions = inserting($b, 1);
-$a->stop('immediate');
-$a->start;
+crash_and_start($a);
 isnt(worker_id($a), $worker{a}, 'after a crash, a has another worker ID');
 is(finish_queries(@sessions, inserting($a, 1)), 2, 'clients insert after a crash of a');
 same_on_both('with a registry, a and b have the same rows');

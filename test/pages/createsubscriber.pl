@@ -19,9 +19,7 @@ sql($a, q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO t SELECT FROM generate_series(1, 1000)});
 $a->backup('backup');
-my $b = PostgreSQL::Test::Cluster->new('b');
-$b->init_from_backup($a, 'backup', has_streaming => 1);
-$b->start;
+my $b = server_of_backup('b', $a, 'backup', { has_streaming => 1 });
 is(sql($b, 'SHOW snowflake.worker_id'), 1, 'a copy has the worker ID of its origin');
 
 # The page's commands.  a continues meanwhile.
@@ -52,8 +50,7 @@ pass('the new server logs its worker ID');
 sql($b, $page->example('ALTER SUBSCRIPTION', 'ROLE replicator' => 'ROLE regress_replicator'));
 sql($a, $page->example('CREATE SUBSCRIPTION a_from_b',
 		'host=10.0.0.2 dbname=shop user=replicator' => $b->connstr('postgres') =~ s/'/''/gr . ' user=regress_replicator'));
-wait_until_true($a, q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel},
-	'not subscribed');
+wait_until_true($a, q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel});
 my @of_b = start_clients($b, 2);
 wait_for_clients(@of_b);
 end_clients($_) foreach $a, $b;

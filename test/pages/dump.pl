@@ -7,11 +7,7 @@ use SnowflakeTest;
 my $page = Page->claim('docs/backups.md', 'Dumps');
 my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');
 sql($old, 'CREATE EXTENSION snowflake_convert');
-my $new = PostgreSQL::Test::Cluster->new('new');
-$new->init;
-$new->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
-$new->start;
+my $new = plain_server('new', "shared_preload_libraries = 'snowflake'", 'snowflake.worker_id = 1');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 sql($old, q{

@@ -40,20 +40,17 @@ foreach my $n (1 .. 4)
 sql($router, example('CREATE VIEW'));
 my $check = example('OVER');
 is(sql($router, $check), '', 'the check finds no problem');
-$shards[2]->append_conf('postgresql.conf', 'snowflake.worker_id = 3');
-$shards[2]->restart;
+restart_with($shards[2], 'snowflake.worker_id = 3');
 is(sql($router, "SELECT server, servers FROM ($check) c ORDER BY 1" =~ s/;\n(?=\))//r),
 	"shard2|2\nshard3|2", 'the check finds two servers with one worker ID');
-$shards[2]->append_conf('postgresql.conf', 'snowflake.worker_id = -1');
-$shards[2]->restart;
+restart_with($shards[2], 'snowflake.worker_id = -1');
 is(sql($router, "SELECT server, worker_id_set FROM ($check) c" =~ s/;\n(?=\))//r),
 	'shard3|f', 'the check finds a worker ID that was never set');
-$shards[2]->append_conf('postgresql.conf', "snowflake.worker_id = 4\nsnowflake.scheme = 'sonyflake'");
-$shards[2]->restart;
+restart_with($shards[2], "snowflake.worker_id = 4\nsnowflake.scheme = 'sonyflake'");
 is(sql($router, "SELECT server, same_scheme FROM ($check) c" =~ s/;\n(?=\))//r),
 	'shard3|f', 'the check finds another scheme');
-$shards[2]->append_conf('postgresql.conf', "snowflake.scheme = 'epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'");
-$shards[2]->restart;
+restart_with($shards[2],
+	"snowflake.scheme = 'epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'");
 is(sql($router, $check), '', 'the check finds no problem when all are correct again');
 
 # Through the partitioned table the router makes the IDs, and sends many rows at

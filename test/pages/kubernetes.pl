@@ -82,12 +82,9 @@ SKIP:
 	unlink $control;
 	append_to_file($control, $text);
 
-	my $pod = PostgreSQL::Test::Cluster->new('pod');
-	$pod->init;
-	$pod->append_conf('postgresql.conf',
+	my $pod = plain_server('pod',
 		Page::replace($paths, '$system:/extensions' => "$dir", '/share\'' => '/share:$system\'',
 			'$libdir:/extensions' => $dir, '/lib\'' => '/lib:$libdir\''));
-	$pod->start;
 	sql($pod, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry');
 	is( sql($pod, q{
 			SELECT obj_description(oid, 'pg_extension'), (SELECT count(DISTINCT id) FROM snowflake_nextval(10000) id)

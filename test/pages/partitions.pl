@@ -131,11 +131,8 @@ sql_fails($node, q{INSERT INTO sessions VALUES (uuid_lower_bound('2026-12-01 00:
 $node->stop;
 
 # A clock that was ahead
-my $clocks = PostgreSQL::Test::Cluster->new('clocks');
-$clocks->init;
-$clocks->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\ntimezone = 'UTC'");
-start_with_clock($clocks);
-sql($clocks, "CREATE EXTENSION snowflake; $events $create CALL create_partitions('events')");
+my $clocks = new_server_with_clock('clocks', 'snowflake.worker_id = 1', "timezone = 'UTC'");
+sql($clocks, "$events $create CALL create_partitions('events')");
 my $insert = 'INSERT INTO events DEFAULT VALUES';
 sql($clocks, $insert);
 foreach my $remedy ('snowflake_set_mark', 'create_partitions')

@@ -13,13 +13,8 @@ my $raise = $page->example('snowflake_raise_mark');
 my $keep = $page->example('snowflake_set_sequence_kind');
 my $convert = $page->example('snowflake_convert');
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', $conf);
-$node->append_conf('postgresql.conf', 'snowflake.node = 1');
-$node->start;
-like(
-	slurp_file($node->logfile),
+my $node = plain_server('main', $conf, 'snowflake.node = 1');
+like(slurp_file($node->logfile),
 	qr/WARNING: .*invalid configuration parameter name "snowflake\.node"/,
 	'a setting of pgEdge\'s extension that is still there is reported');
 

@@ -6,9 +6,7 @@ use SnowflakeTest;
 
 my $page = Page->claim('docs/registry.md');
 my $recovery = Page->claim('docs/registry-recovery.md');
-my $registry = PostgreSQL::Test::Cluster->new('registry');
-$registry->init;
-$registry->start;
+my $registry = plain_server('registry');
 sql($registry, 'CREATE DATABASE ids');
 unlike(
 	sql_error($registry, $page->example('snowflake_registry.create(1, 511', id_server => 'regress_id_server'),
@@ -24,10 +22,7 @@ my @workers;
 my @servers;
 foreach my $name ('one', 'two')
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', $conf);
-	$node->start;
+	my $node = plain_server($name, $conf);
 	push @servers, $node;
 
 	# The worker may still be asking.
@@ -114,9 +109,7 @@ is($registry->safe_psql('ids', $lost), 't', 'a registry that was created again h
 $registry->stop;
 
 # The registry is lost, and another one takes its place.
-my $other = PostgreSQL::Test::Cluster->new('other');
-$other->init;
-$other->start;
+my $other = plain_server('other');
 sql($other, 'CREATE DATABASE ids');
 $other->safe_psql('ids', $recovery->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
@@ -128,8 +121,7 @@ my $server = $servers[0];
 $server->start;
 reload_with($server, $recovery->example('host=other.example', id_server => 'regress_id_server',
 		'host=other.example' => 'host=' . $other->host . ' port=' . $other->port));
-wait_until_true($server, 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat',
-	'no worker ID of the other registry');
+wait_until_true($server, 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat');
 is(sql($server, 'SELECT worker_id = (SELECT worker_id FROM snowflake_stat) FROM snowflake_parse(snowflake_nextval())'),
 	't', 'a server gets a worker ID of a registry in place of the one that is lost');
 Page::all_taken();

@@ -27,16 +27,9 @@ sub place ($from, $text, @nodes)
 	return $from->example($text) =~ s/host=\S+ dbname=ids user=id_server/host=$hosts port=$ports dbname=postgres user=$name/r;
 }
 
-my ($registry, $standby, $other) = map { PostgreSQL::Test::Cluster->new($_) } 'registry', 'standby', 'other';
-foreach my $node ($registry, $other)
-{
-	$node->init(allows_streaming => 1);
-	$node->start;
-}
+my ($registry, $other) = map { plain_server($_, { allows_streaming => 1 }) } 'registry', 'other';
 make_registry($registry, 1, 255, $page, 'snowflake_registry.create(1, 511');
-$registry->backup('backup');
-$standby->init_from_backup($registry, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = new_standby($registry, 'standby');
 my @servers = map { new_server($_, place($page, "shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry, $standby)) } 'a', 'b';
 my ($a, $b) = @servers;
 my $written = 0;

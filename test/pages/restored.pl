@@ -23,7 +23,7 @@ sub more_rows ($node, $table)
 {
 	my $now = rows($node, $table);
 
-	wait_until_true($node, "SELECT count(*) >= $now + 100 FROM $table", 'no rows are inserted');
+	wait_until_true($node, "SELECT count(*) >= $now + 100 FROM $table");
 	return;
 }
 
@@ -42,7 +42,7 @@ is(system_log('sh', '-c', $_), 0, $_) foreach @commands;
 
 # The server is not connected at this moment, so a copy could take its place.
 sql($b, 'ALTER SUBSCRIPTION s DISABLE');
-wait_until_true($a, 'SELECT NOT active FROM pg_replication_slots', 'the slot is in use');
+wait_until_true($a, 'SELECT NOT active FROM pg_replication_slots');
 $copy->start;
 more_rows($a, 't');
 my @drop = $page->{text} =~ /`((?:ALTER|DROP) SUBSCRIPTION s\b[^`]*)`/g;
@@ -71,9 +71,7 @@ $copy->stop;
 # In place, at the time of the backup.  a is in use again.
 stop_writing($of_b);
 $b->stop;
-my $restored = PostgreSQL::Test::Cluster->new('restored');
-$restored->init_from_backup($b, 'backup');
-$restored->start;
+my $restored = server_of_backup('restored', $b, 'backup');
 $of_a = start_writing($a, 't');
 more_rows($a, 't');
 $a->wait_for_catchup('s');

@@ -8,23 +8,11 @@ my $page = Page->claim('docs/standbys.md', 'A delayed standby');
 
 sub standby ($name, $of, $behind, @conf)
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init_from_backup($of, 'backup', has_streaming => 1);
-	$node->append_conf('postgresql.conf', join("\n", @conf, ''));
-	set_clock($node, -$behind);
-	start_with_clock($node);
-	return $node;
+	return server_of_backup($name, $of, 'backup', { has_streaming => 1, clock => -$behind }, @conf);
 }
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
-$primary->start;
-sql($primary, q{
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+my $primary = new_primary('primary', 'snowflake.worker_id = 1');
+sql($primary, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 $primary->backup('backup');
 my $first = standby('first', $primary, 10);
 $first->backup('backup');

@@ -300,10 +300,8 @@ sub run ($node, $block, %params)
 	my $volatile = is_volatile($node, $database, $code);
 	local $ENV{PGTZ} = 'UTC';
 	my $ok = IPC::Run::run(
-		[
-			'psql', '-Xq', ($shown ? () : '-At'), '-v', 'ON_ERROR_STOP=1',
-			'-d', $node->connstr($database), '-f', '-'
-		],
+		[ 'psql', '-Xq', ($shown ? () : '-At'), '-v', 'ON_ERROR_STOP=1',
+			'-d', $node->connstr($database), '-f', '-' ],
 		'<' => \$code,
 		'>' => \$out,
 		'2>' => \$err);

@@ -60,11 +60,9 @@ sub start_clients ($node, $n, $kind = undef)
 		my $file = $node->basedir . "/$kind$_";
 		unlink "$file.out";
 		my $run = IPC::Run::start(
-			[
-				'psql', '-XAtq', '-d',
+			[ 'psql', '-XAtq', '-d',
 				$node->connstr('postgres') . ' application_name=client',
-				'-f', $script
-			],
+				'-f', $script ],
 			'<' => \undef,
 			'>' => "$file.out",
 			'2>' => "$file.err");

@@ -28,7 +28,7 @@ sub server_process ($node, $type)
 	my $query =
 	  "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'";
 
-	wait_until_true($node, "SELECT count(*) = 1 FROM ($query) p", "there is not one $type");
+	wait_until_true($node, "SELECT count(*) = 1 FROM ($query) p");
 	return sql($node, $query);
 }
 
@@ -195,22 +195,14 @@ sub live ($ledger, $node, $end)
 # promotion, its first ID, and the errors that clients got.
 sub failover ($ledger, $name, %params)
 {
-	my $primary = PostgreSQL::Test::Cluster->new("primary_$name");
+	my $primary = new_server("primary_$name", { allows_streaming => 1, clock => 0 });
 	my %result;
 
-	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'snowflake'");
-	start_with_clock($primary);
-	sql($primary, q{
-		CREATE EXTENSION snowflake;
-		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+	sql($primary, 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 	$primary->backup('backup');
 
-	my $standby = PostgreSQL::Test::Cluster->new("standby_$name");
-	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-	set_clock($standby, -($params{back} // 0));
-	start_with_clock($standby);
+	my $standby = server_of_backup("standby_$name", $primary, 'backup',
+		{ has_streaming => 1, clock => -($params{back} // 0) });
 	require_standbys($primary, '*') if $params{synchronous};
 
 	my @of_primary = start_clients($primary, 4);

@@ -50,10 +50,8 @@ sub report_servers
 
 		eval {
 			IPC::Run::run(
-				[
-					'psql', '-X', '-d', $node->connstr('postgres'), '-c',
-					"SELECT pid, pg_blocking_pids(pid) AS blocked_by, state, wait_event, now() - xact_start AS age, left(coalesce(nullif(query, ''), backend_type), 150) FROM pg_stat_activity"
-				],
+				[ 'psql', '-X', '-d', $node->connstr('postgres'), '-c',
+					"SELECT pid, pg_blocking_pids(pid) AS blocked_by, state, wait_event, now() - xact_start AS age, left(coalesce(nullif(query, ''), backend_type), 150) FROM pg_stat_activity" ],
 				'<' => \undef, '>' => \$out, '2>&1', IPC::Run::timeout(10));
 		};
 		my @log = eval { split /^/, slurp_file($node->logfile) };

@@ -55,10 +55,8 @@ sub start_converting ($node, $database, $arguments, $said = undef, %options)
 	my @statements = (@{ $options{before} // [] }, "CALL snowflake_convert_online($arguments)", @{ $options{after} // [] });
 
 	$call{run} = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-d', $node->connstr($database) . " application_name=$application " . ($options{connection} // ''),
-			map { ('-c', $_) } @statements
-		],
+		[ 'psql', '-XAtq', '-d', $node->connstr($database) . " application_name=$application " . ($options{connection} // ''),
+			map { ('-c', $_) } @statements ],
 		'<' => \undef,
 		'>' => \$call{out},
 		'2>' => \$call{err});
@@ -92,7 +90,7 @@ sub converting_pid ($node)
 {
 	my $query = "FROM pg_stat_activity WHERE application_name = '$application' AND query LIKE 'CALL%'";
 
-	wait_until_true($node, "SELECT count(*) = 1 $query", 'no conversion has begun');
+	wait_until_true($node, "SELECT count(*) = 1 $query");
 	return sql($node, "SELECT pid $query");
 }
 
@@ -227,12 +225,10 @@ DELETE FROM orders WHERE id = :new AND random() < 0.5;
 });
 	my %clients = (file => $file, err => "$file.err");
 	$clients{run} = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', $options{clients} // 2, '-j', 2, '-T', 1000,
+		[ 'pgbench', '-n', '-c', $options{clients} // 2, '-j', 2, '-T', 1000,
 			($options{reconnect} ? ('-C') : ()), '-M', $options{protocol} // 'simple',
 			'--rate', $options{rate} // 40, '--max-tries', $options{tries} // 1, '-f', $file,
-			$node->connstr($database)
-		],
+			$node->connstr($database) ],
 		'<' => \undef,
 		'>' => '/dev/null',
 		'2>' => $clients{err});

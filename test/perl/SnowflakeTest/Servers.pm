@@ -14,24 +14,51 @@ use SnowflakeTest::Clock;
 use Test::More;
 
 our @EXPORT = qw(
-  new_server new_server_with_clock new_primary new_standby require_standbys new_registry new_own_registry registry_conf inherits
+  plain_server server_of_backup new_server new_server_with_clock new_primary new_standby
+  standby_without require_standbys new_registry new_range_registry new_own_registry registry_conf inherits
+  crash_and_start single_user origins_setting
   sql sql_error sql_fails wait_until_true becomes_true reload_with restart_with start_fails
   create_ms setting conninfo_user change_setting synchronize_sequences start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
-# A server with the extension in database postgres, and that of the test's folder; the rest of
-# the arguments are lines of its configuration, after parameters of init() if there are any.
-sub new_server ($name, @arguments)
+# A server of PostgreSQL alone.  The rest of the arguments are lines of its configuration, after
+# parameters of init() if there are any; with a "clock", it has that of set_clock.
+sub plain_server ($name, @arguments)
 {
 	my ($options, @conf) = (ref $arguments[0] ? () : {}, @arguments);
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(%$options);
+	return start_configured($node, $options, @conf);
+}
+
+# A server with the data of another one's backup: the same, with parameters of init_from_backup()
+sub server_of_backup ($name, $origin, $backup, @arguments)
+{
+	my ($options, @conf) = (ref $arguments[0] ? () : {}, @arguments);
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init_from_backup($origin, $backup, %$options);
+	return start_configured($node, $options, @conf);
+}
+
+sub start_configured ($node, $options, @conf)
+{
+	$node->append_conf('postgresql.conf', join("\n", @conf, ''));
+	set_clock($node, $options->{clock}) if defined $options->{clock};
+	defined $options->{clock} ? start_with_clock($node) : $node->start;
+	return $node;
+}
+
+# A server with the extension in database postgres, and that of the test's folder, with
+# arguments of plain_server()
+sub new_server ($name, @arguments)
+{
+	my ($options, @conf) = (ref $arguments[0] ? () : {}, @arguments);
+
 	# Standbys may be away for a while.
 	unshift @conf, 'wal_keep_size = 128MB' if $options->{allows_streaming};
-	$node->append_conf('postgresql.conf',
-		join("\n", "shared_preload_libraries = 'snowflake'", @conf, ''));
-	$options->{with_clock} ? start_with_clock($node) : $node->start;
+	my $node = plain_server($name, $options, "shared_preload_libraries = 'snowflake'", @conf);
 	if ($FindBin::RealBin =~ m{/convert/test$})
 	{
 		# As with another extension's support function, so that conversions are to
@@ -45,7 +72,7 @@ sub new_server ($name, @arguments)
 }
 
 # The same for one that has the clock of set_clock.
-sub new_server_with_clock { return new_server($_[0], { with_clock => 1 }, @_[ 1 .. $#_ ]); }
+sub new_server_with_clock { return new_server($_[0], { clock => 0 }, @_[ 1 .. $#_ ]); }
 
 # The same for a server that gets standbys.
 sub new_primary { return new_server($_[0], { allows_streaming => 1 }, @_[ 1 .. $#_ ]); }
@@ -53,13 +80,19 @@ sub new_primary { return new_server($_[0], { allows_streaming => 1 }, @_[ 1 .. $
 # A standby of a server, with lines of its configuration.
 sub new_standby ($primary, $name, @conf)
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
 	$primary->backup($name);
-	$node->init_from_backup($primary, $name, has_streaming => 1);
-	$node->append_conf('postgresql.conf', join("\n", @conf, ''));
-	$node->start;
-	return $node;
+	return server_of_backup($name, $primary, $name, { has_streaming => 1 }, @conf);
+}
+
+# One that gets nothing from now on, as it does not receive WAL
+sub standby_without ($primary, $name, @conf)
+{
+	my $standby = new_standby($primary, $name, @conf);
+
+	$primary->wait_for_catchup($standby);
+	reload_with($standby, "primary_conninfo = ''");
+	wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver');
+	return $standby;
 }
 
 # Set synchronous_standby_names, and wait until there is such a standby, or none is required.
@@ -68,8 +101,7 @@ sub require_standbys ($primary, $names)
 	reload_with($primary, "synchronous_standby_names = '$names'");
 	wait_until_true($primary, $names eq ''
 		? "SELECT current_setting('synchronous_standby_names') = ''"
-		: "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')",
-		'no synchronous standby');
+		: "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')");
 	return;
 }
 
@@ -83,12 +115,19 @@ sub new_registry ($name, $arguments, @conf)
 	return $node;
 }
 
-# A server that has its own registry, also for range sequences of a database.
-sub new_own_registry ($name, $database, @conf)
+# The same, also for range sequences of a database; and a server that is its own one
+sub new_range_registry ($name, $database, @conf)
 {
 	my $node = new_registry($name, '1, 100, new => true', @conf);
 
 	sql($node, "SELECT snowflake_registry.add_database('$database')");
+	return $node;
+}
+
+sub new_own_registry
+{
+	my $node = new_range_registry(@_);
+
 	restart_with($node, registry_conf($node));
 	return $node;
 }
@@ -112,8 +151,7 @@ sub synchronize_sequences ($node, $command)
 	sql($node, $command);
 	wait_until_true($node, q{
 		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
-		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'},
-		'sequences are not synchronized');
+		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'});
 	return;
 }
 
@@ -140,7 +178,7 @@ sub becomes_true ($node, $query, $label)
 
 sub wait_until_true ($node, $query, $why = undef)
 {
-	$node->poll_query_until('postgres', $query) or croak($why // 'waited in vain');
+	$node->poll_query_until('postgres', $query) or croak($why // "waited in vain: $query");
 	return;
 }
 
@@ -157,6 +195,28 @@ sub restart_with ($node, @conf)
 	$node->append_conf('postgresql.conf', join("\n", @conf));
 	$node->restart;
 	return;
+}
+
+sub crash_and_start ($node)
+{
+	$node->stop('immediate');
+	$node->start;
+	return;
+}
+
+# What single-user mode prints for lines of input, in database postgres unless another is given
+sub single_user ($node, $sql, %params)
+{
+	my @command = ('postgres', '--single', '-D', $node->data_dir, @{ $params{options} // [] });
+
+	IPC::Run::run([ @command, $params{dbname} // 'postgres' ], '<' => \"$sql\n", '>&' => \my $out);
+	return $out;
+}
+
+# The setting for the number of replication origins, one of which has the mark
+sub origins_setting ($node)
+{
+	return $node->pg_version >= 18 ? 'max_active_replication_origins' : 'max_replication_slots';
 }
 
 # The error that a query gets: SQLSTATE, message, detail and hint.
@@ -205,43 +265,29 @@ sub start_fails ($node, $conf, $why, $name)
 sub change_setting ($node, $name, $value)
 {
 	reload_with($node, "$name = '$value'");
-	wait_until_true($node, "SELECT current_setting('$name') = '$value'", "$name is not $value");
+	wait_until_true($node, "SELECT current_setting('$name') = '$value'");
 	sql($node, 'CHECKPOINT') foreach 1 .. 2;
 	return;
 }
 
-# Start psql sessions, one for each query, all at once.
+# Start psql sessions, one for each query, all at once, in database postgres unless a "dbname" is
+# among the options before them.
 sub start_queries ($node, @queries)
 {
-	my @sessions;
+	my $options = ref $queries[0] ? shift @queries : {};
+	my $connstr = $node->connstr($options->{dbname} // 'postgres');
 
-	foreach my $query (@queries)
-	{
+	return map {
 		my %session = (out => '', err => '');
 		$session{run} = IPC::Run::start(
-			[
-				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
-				$node->connstr('postgres'), '-c', $query
-			],
-			'<' => \undef,
-			'>' => \$session{out},
-			'2>' => \$session{err});
-		push @sessions, \%session;
-	}
-	return @sessions;
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $connstr, '-c', $_ ],
+			'<' => \undef, '>' => \$session{out}, '2>' => \$session{err});
+		\%session
+	} @queries;
 }
 
 # Wait for sessions of start_queries; returns how many succeeded.
-sub finish_queries
-{
-	my $succeeded = 0;
-
-	foreach my $session (@_)
-	{
-		$succeeded++ if $session->{run}->finish;
-	}
-	return $succeeded;
-}
+sub finish_queries { return scalar grep { $_->{run}->finish } @_; }
 
 # Does a process wait for synchronous standbys, soon?
 sub waits_for_standbys ($node)

@@ -313,7 +313,7 @@ sub changes ($self)
 sub drop_saved ($self)
 {
 	$self->{app}->restore;
-	$self->{app}{node}->safe_psql('postgres', 'DROP DATABASE saved');
+	sql($self->{app}{node}, 'DROP DATABASE saved');
 	return;
 }
 

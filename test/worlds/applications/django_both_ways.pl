@@ -14,8 +14,8 @@ my %address = (
 	'host=10.0.0.1 dbname=site user=replicator' => quoted($a->connstr('site') . ' ' . conninfo_user()),
 	'host=10.0.0.2 dbname=site user=replicator' => quoted($b->connstr('site') . ' ' . conninfo_user()));
 
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('site')");
-$a->safe_psql('postgres', 'CREATE DATABASE site OWNER regress_app');
+sql($registry, "SELECT snowflake_registry.add_database('site')");
+sql($a, 'CREATE DATABASE site OWNER regress_app');
 $a->safe_psql('site', 'GRANT CREATE ON SCHEMA public TO regress_app');
 $_->{env}{PGDATABASE} = 'site' foreach $on_a, $on_b;
 

@@ -19,8 +19,7 @@ $app->works_converted('range', [ 'res_partner.id', 'sale_order.id', 'account_mov
 	sub ($label) { $app->run_ok("$label: another module", 'odoo', @odoo, '--without-demo', 'all', '-i', 'crm') });
 
 # It has 272 tables with such keys, and more foreign keys.
-$app->{node}->append_conf('postgresql.conf', 'max_locks_per_transaction = 256');
-$app->{node}->restart;
+restart_with($app->{node}, 'max_locks_per_transaction = 256');
 $app->restore;
 $app->convert_to('snowflake');
 like($app->run_fails('snowflake: a customer is not created', used('after')),

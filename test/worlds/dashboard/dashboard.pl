@@ -36,10 +36,8 @@ sub start_exporter ($node, $queries, $user)
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 
 	run_program(
-		[
-			"$ENV{PROGRAMS}/prometheus-postgres-exporter", "--web.listen-address=$address",
-			"--extend.query-path=$monitoring/$queries", '--disable-default-metrics', '--disable-settings-metrics'
-		],
+		[ "$ENV{PROGRAMS}/prometheus-postgres-exporter", "--web.listen-address=$address",
+			"--extend.query-path=$monitoring/$queries", '--disable-default-metrics', '--disable-settings-metrics' ],
 		DATA_SOURCE_NAME => 'host=' . $node->host . ' port=' . $node->port . " user=$user dbname=postgres sslmode=disable");
 	return $address;
 }
@@ -54,24 +52,15 @@ sub start_load ($node)
 }
 
 # The servers: the clock of one can be set.
-my $registry = PostgreSQL::Test::Cluster->new('registry');
-$registry->init;
-$registry->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\n");
-$registry->start;
-$registry->safe_psql('postgres', q{
-	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 20, scheme => 'javascript', grant_time => '10 s', reach => '60 s', failovers => 1, new => true);
-	CREATE ROLE regress_exporter LOGIN IN ROLE pg_monitor});
+my $registry = new_registry('registry',
+	"1, 20, scheme => 'javascript', grant_time => '10 s', reach => '60 s', failovers => 1, new => true");
+sql($registry, 'CREATE ROLE regress_exporter LOGIN IN ROLE pg_monitor');
 my %node;
 foreach my $name ('a', 'b')
 {
-	my $node = $node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', join("\n",
-		"shared_preload_libraries = 'snowflake'", "snowflake.scheme = 'javascript'",
-		'wal_level = replica', 'max_wal_senders = 4', registry_conf($registry), ''));
-	start_with_clock($node);
-	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+	$node{$name} = new_server_with_clock($name, "snowflake.scheme = 'javascript'",
+		'wal_level = replica', 'max_wal_senders = 4', registry_conf($registry));
+	sql($node{$name}, 'SELECT snowflake_nextval()');
 }
 
 # Prometheus, which asks each second
@@ -154,14 +143,14 @@ shows('Registry not reached', sub { !%$_ }, 'none');
 shows('Clock errors', sub { !%$_ }, 'none');
 shows('Sequences with a problem', sub { !%$_ }, 'none');
 shows('Worker IDs of the registry', sub { "@$_{qw(held reserved lapsed free)}" eq '2 0 0 8' }, 'two of a slice are held');
-my $end = $node{a}->safe_psql('postgres', 'SELECT extract(epoch FROM expires_at) FROM snowflake_stat');
+my $end = sql($node{a}, 'SELECT extract(epoch FROM expires_at) FROM snowflake_stat');
 shows('End of the timestamp field', sub { abs($_->{first} / 1000 - $end) < 1 }, 'that of the scheme');
 
 # A sequence that is not exhausted, until it is called
-$node{b}->safe_psql('postgres', q{CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s');
+sql($node{b}, q{CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s');
 	UPDATE pg_sequence SET seqmax = seqmax - 1 WHERE seqrelid = 's'::regclass});
 shows('Sequences with a problem', sub { between('b postgres', 1, 1) }, 'its database');
-$node{b}->safe_psql('postgres', q{SELECT nextval('s')});
+sql($node{b}, q{SELECT nextval('s')});
 shows('Sequences with a problem', sub { !%$_ }, 'none after it is called');
 
 # More than the scheme has
@@ -174,31 +163,30 @@ $burst->kill_kill;
 # A clock that is set back
 set_clock($node{a}, -30);
 shows('Lead', sub { $_->{a} > 20 && $_->{b} < 1 }, 'that of the server whose clock was set back');
-$node{a}->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.clock_backward = wait});
-$node{a}->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.max_clock_backward = '1 s'});
+sql($node{a}, q{ALTER SYSTEM SET snowflake.clock_backward = wait});
+sql($node{a}, q{ALTER SYSTEM SET snowflake.max_clock_backward = '1 s'});
 $node{a}->reload;
 shows('Clock errors', sub { join(' ', keys %$_) eq 'a' && $_->{a} >= 1 }, 'calls that are refused');
-$node{a}->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.max_clock_backward = '60 s'});
+sql($node{a}, q{ALTER SYSTEM SET snowflake.max_clock_backward = '60 s'});
 $node{a}->reload;
 set_clock($node{a}, 0);
-$node{a}->poll_query_until('postgres', 'SELECT lead_ms = 0 FROM snowflake_stat') or die 'the lead stays';
-$node{a}->safe_psql('postgres', 'SELECT snowflake_nextval()');
+wait_until_true($node{a}, 'SELECT lead_ms = 0 FROM snowflake_stat');
+sql($node{a}, 'SELECT snowflake_nextval()');
 set_clock($node{a}, -3);
-$node{a}->safe_psql('postgres', 'SELECT snowflake_nextval()');
+sql($node{a}, 'SELECT snowflake_nextval()');
 shows('Waits by kind', sub { $_->{'a: clock'} > 0.1 && $_->{'b: clock'} < 0.05 }, 'for the clock');
 set_clock($node{a}, 0);
-$node{a}->safe_psql('postgres', q{ALTER SYSTEM RESET snowflake.clock_backward});
+sql($node{a}, q{ALTER SYSTEM RESET snowflake.clock_backward});
 $node{a}->reload;
 
 # No synchronous standby
-$node{a}->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = 'nobody'});
+sql($node{a}, q{ALTER SYSTEM SET synchronous_standby_names = 'nobody'});
 $node{a}->reload;
 start_load($node{a});
-$node{a}->poll_query_until('postgres',
-	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT snowflake_nextval%' AND wait_event_type IN ('IPC', 'Extension', 'LWLock')})
-  or die 'no call waits';
+wait_until_true($node{a},
+	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT snowflake_nextval%' AND wait_event_type IN ('IPC', 'Extension', 'LWLock')});
 usleep(2_000_000);
-$node{a}->safe_psql('postgres', 'SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names');
+sql($node{a}, 'SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names');
 $node{a}->reload;
 shows('Waits by kind', sub { $_->{'a: standbys'} > 0.1 && $_->{'b: standbys'} < 0.05 }, 'for synchronous standbys');
 
@@ -215,7 +203,7 @@ shows('Waits by kind', sub { $_->{'b: grant'} > 0.1 }, 'for a grant');
 shows('Registry not reached', sub { !%$_ }, 'none afterwards');
 
 # Two servers with one worker ID
-my $worker = $node{a}->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+my $worker = sql($node{a}, 'SELECT worker_id FROM snowflake_stat');
 $node{b}->append_conf('postgresql.conf', "snowflake.registry = ''\nsnowflake.worker_id = $worker\n");
 $node{b}->stop;
 start_with_clock($node{b});

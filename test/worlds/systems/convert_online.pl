@@ -18,10 +18,10 @@ END
 # A database with the tables, and everything in it.
 sub new_database ($node, $name, @statements)
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $name") unless $name eq 'postgres';
-	$node->safe_psql($name, join('; ', 'CREATE EXTENSION IF NOT EXISTS snowflake; CREATE EXTENSION IF NOT EXISTS snowflake_convert', @statements));
+	sql($node, "CREATE DATABASE $name");
+	$node->safe_psql($name, join('; ', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert', @statements));
 	create_shop($node, $name, $norders);
-	return $name;
+	return;
 }
 
 # Is the conversion complete?
@@ -39,15 +39,12 @@ sub convert_by_hand ($connstr, $name)
 {
 	for (my $n = 0; $n < 100; $n++)
 	{
-		my ($statement, $out, $err);
-
-		IPC::Run::run([ 'psql', '-XAtq', '-d', $connstr, '-c', q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'} ],
-			'<' => \undef, '>' => \$statement, '2>' => \$err);
-		unlike($err, qr/ERROR/, "$name: the plan") if $err =~ /ERROR/;
-		return if $statement eq '' || $err =~ /ERROR/;
-		IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $connstr, '-c', $statement ],
-			'<' => \undef, '>' => \$out, '2>' => \$err)
-		  or is($err, '', "$name: $statement"), return;
+		my ($statement, $err) = run_command(
+			[ 'psql', '-XAtq', '-d', $connstr, '-c', q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'} ]);
+		return fail("$name: the plan: $err") if $err =~ /ERROR/;
+		return if $statement eq '';
+		(undef, $err) = run_command([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $connstr, '-c', $statement ]);
+		return fail("$name: $statement: $err") if $?;
 	}
 	fail("$name: the plan has no end");
 	return;
@@ -57,47 +54,37 @@ my $node = new_server(
 	'main', 'wal_level = logical', "shared_preload_libraries = 'pgaudit, snowflake, pg_cron'",
 	q{pgaudit.log = 'all'}, 'pgaudit.log_parameter = on', 'pgaudit.log_relation = on',
 	"cron.database_name = 'postgres'", 'max_worker_processes = 20');
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
-$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+my $user = sql($node, 'SELECT current_user');
+sql($node, 'CREATE ROLE regress_reader');
 
 #
-# pgAudit
+# pgAudit, with its extension, and the library alone
 #
-my $audited = new_database($node, 'audited', 'CREATE EXTENSION pgaudit');
-my $version = $node->safe_psql($audited, q{SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'});
-my $err = convert_online($node, $audited, "'orders'");
-note "pgAudit $version";
-my $old = $version =~ /^(?:1\.7(?:\.0)?|16\.0|17\.0)$/;
-if ($old)
+my $version = sql($node, q{SELECT default_version FROM pg_available_extensions WHERE name = 'pgaudit'});
+my ($out, $err);
+foreach my $case ([ 'audited', "pgAudit $version", 'CREATE EXTENSION pgaudit' ], [ 'loaded', "pgAudit $version as a library" ])
 {
-	like($err, qr/ERROR/, "pgAudit $version fails at statements within a procedure");
-	convert_by_hand($node->connstr($audited), 'pgAudit, by hand');
+	my ($database, $label, @statements) = @$case;
+
+	new_database($node, $database, @statements);
+	$err = convert_online($node, $database, "'orders'");
+	if ($version =~ /^(?:1\.7(?:\.0)?|16\.0|17\.0)$/)
+	{
+		like($err, qr/ERROR/, "$label fails at statements within a procedure");
+		convert_by_hand($node->connstr($database), "$label, by hand");
+	}
+	else
+	{
+		unlike($err, qr/ERROR|WARNING/, "a conversion succeeds with $label") or diag($err);
+	}
+	is_converted($node, $database, $label);
 }
-else
-{
-	unlike($err, qr/ERROR|WARNING/, "a conversion succeeds with pgAudit $version") or diag($err);
-}
-is_converted($node, $audited, 'pgAudit');
 like(slurp_file($node->logfile), qr/AUDIT: SESSION,.*CREATE INDEX CONCURRENTLY/, 'pgAudit logs the statements');
-
-# The library alone
-my $loaded = new_database($node, 'loaded');
-$err = convert_online($node, $loaded, "'orders'");
-if ($old)
-{
-	like($err, qr/ERROR/, "pgAudit $version as a library fails at them, too");
-	convert_by_hand($node->connstr($loaded), 'pgAudit as a library, by hand');
-}
-else
-{
-	unlike($err, qr/ERROR|WARNING/, "a conversion succeeds with pgAudit $version as a library") or diag($err);
-}
-is_converted($node, $loaded, 'pgAudit as a library');
 
 #
 # pgbouncer: a call, the statements of the plan
 #
-$node->safe_psql('postgres', q{ALTER SYSTEM SET shared_preload_libraries = 'snowflake', 'pg_cron'});
+sql($node, q{ALTER SYSTEM SET shared_preload_libraries = 'snowflake', 'pg_cron'});
 $node->restart;
 new_database($node, $_) foreach 'called', 'by_hand';
 my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -108,11 +95,8 @@ append_to_file("$dir/pgbouncer.ini", join "\n", '[databases]', '* = ' . $node->c
 $bouncer = IPC::Run::start([ 'pgbouncer', "$dir/pgbouncer.ini" ], '>' => "$dir/log", '2>&1');
 my $pooled = "host=127.0.0.1 port=$port user=$user password=secret";
 wait_until('pgbouncer', sub { system('psql', '-XAtq', '-o', '/dev/null', '-d', "$pooled dbname=called", '-c', 'SELECT 1') == 0 });
-my $out;
-ok( IPC::Run::run([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online('orders', until => 'swap')" ],
-		'<' => \undef, '>' => \$out, '2>' => \$err), 'a call by pgbouncer in transaction mode, until the swap') or diag($err);
-ok( IPC::Run::run([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online('orders')" ],
-		'<' => \undef, '>' => \$out, '2>' => \$err), 'the rest') or diag($err);
+command_ok([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online($_)" ],
+	"a call by pgbouncer in transaction mode: $_") foreach "'orders', until => 'swap'", "'orders'";
 is_converted($node, 'called', 'a call by pgbouncer');
 convert_by_hand("$pooled dbname=by_hand", 'by hand, by pgbouncer');
 is_converted($node, 'by_hand', 'by hand, by pgbouncer');
@@ -123,13 +107,12 @@ undef $bouncer;
 # pg_repack, which copies a table during the backfill, and replaces it only when all
 # transactions from before have ended
 #
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION pg_repack;
 	CREATE TABLE repacked (id serial PRIMARY KEY, v int);
 	INSERT INTO repacked (v) SELECT generate_series(1, 50000)});
 my $call = start_converting($node, 'postgres', q{'repacked', until => 'backfill', batch_time => '1 ms', work_share => 0.02});
-$node->poll_query_until('postgres', 'SELECT count(snowflake_new_id) > 0 FROM repacked') or die;
+wait_until_true($node, 'SELECT count(snowflake_new_id) > 0 FROM repacked');
 my $in = "BEGIN;\nSELECT 'xid', txid_current();\n";
 my $reader = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<' => \$in, '>' => \$out, '2>' => \$err);
 $reader->pump until $out =~ /xid/;
@@ -141,36 +124,40 @@ $in .= "COMMIT;\n";
 $reader->finish;
 ok($repack->finish, 'pg_repack completes during a conversion') or diag($repacked);
 like(finish_converting($call), qr/rows were moved before they were copied/, 'what pg_repack has copied without its new columns is filled again');
-is($node->safe_psql('postgres', 'SELECT count(*), count(snowflake_new_id) FROM repacked'), '50000|50000', 'all rows are filled');
+is(sql($node, 'SELECT count(*), count(snowflake_new_id) FROM repacked'), '50000|50000', 'all rows are filled');
 $err = convert_online($node, 'postgres', "'repacked'");
 unlike($err, qr/ERROR|WARNING/, 'the conversion of a table that was repacked completes') or diag($err);
-is($node->safe_psql('postgres', 'SELECT count(*), count(id), count(*) FILTER (WHERE id <> v) FROM repacked'), '50000|50000|0', 'pg_repack: no row is lost or changed');
+is(sql($node, 'SELECT count(*), count(id), count(*) FILTER (WHERE id <> v) FROM repacked'), '50000|50000|0', 'pg_repack: no row is lost or changed');
 is(nothing_is_left($node, 'postgres'), '', 'pg_repack: nothing is left');
-$node->safe_psql('postgres', 'DROP EXTENSION pg_repack; DROP TABLE repacked');
+sql($node, 'DROP EXTENSION pg_repack; DROP TABLE repacked');
 
 #
 # pg_cron, which runs a job in a session of its own, or in a background worker
 #
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_cron; CREATE TABLE log (n int)');
+sql($node, 'CREATE EXTENSION pg_cron; CREATE TABLE log (n int)');
 foreach my $workers ('off', 'on')
 {
-	$node->safe_psql('postgres', "ALTER SYSTEM SET cron.use_background_workers = $workers");
-	$node->safe_psql('postgres', "ALTER SYSTEM SET cron.host = '" . $node->host . "'");
+	sql($node, "ALTER SYSTEM SET cron.use_background_workers = $workers");
+	sql($node, "ALTER SYSTEM SET cron.host = '" . $node->host . "'");
 	$node->restart;
-	$node->safe_psql('postgres', 'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
-	my $begun = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
-	$node->safe_psql('postgres', q{SELECT cron.schedule('convert', '* * * * *', 'CALL snowflake_convert_online(''public.t'')')});
-	$node->safe_psql('postgres', q{SELECT cron.schedule('both', '* * * * *', 'INSERT INTO public.log VALUES (1); CALL snowflake_convert_online(''public.t'')')});
-	$node->poll_query_until('postgres', "SELECT count(DISTINCT jobid) = 2 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') AND start_time > '$begun'") or die;
-	my $details = $node->safe_psql('postgres',
+	sql($node,
+		'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
+	my $begun = sql($node, 'SELECT clock_timestamp()');
+	sql($node,
+		q{SELECT cron.schedule('convert', '* * * * *', 'CALL snowflake_convert_online(''public.t'')')});
+	sql($node,
+		q{SELECT cron.schedule('both', '* * * * *', 'INSERT INTO public.log VALUES (1); CALL snowflake_convert_online(''public.t'')')});
+	wait_until_true($node,
+		"SELECT count(DISTINCT jobid) = 2 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') AND start_time > '$begun'");
+	my $details = sql($node,
 		"SELECT CASE WHEN command LIKE 'INSERT%' THEN 'both' ELSE 'convert' END, status, return_message FROM cron.job_run_details WHERE start_time > '$begun' ORDER BY command, start_time");
 	like($details, qr/^convert\|succeeded/m, "pg_cron converts a table, background workers $workers") or diag($details);
 	like($details, qr/^both\|failed/m, "pg_cron with two statements, background workers $workers") or diag($details);
-	is($node->safe_psql('postgres', q{SELECT count(*) || pg_get_expr(adbin, adrelid) FROM t, pg_attrdef WHERE adrelid = 't'::regclass GROUP BY adbin, adrelid}),
+	is(sql($node, q{SELECT count(*) || pg_get_expr(adbin, adrelid) FROM t, pg_attrdef WHERE adrelid = 't'::regclass GROUP BY adbin, adrelid}),
 		'100snowflake_nextval()', 'the table is converted');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before the call is not committed');
+	is(sql($node, 'SELECT count(*) FROM log'), '0', 'what stands before the call is not committed');
 	is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-	$node->safe_psql('postgres', q{SELECT cron.unschedule('convert'), cron.unschedule('both'); DROP TABLE t});
+	sql($node, q{SELECT cron.unschedule('convert'), cron.unschedule('both'); DROP TABLE t});
 }
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'no process crashed');
 

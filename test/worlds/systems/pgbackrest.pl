@@ -31,10 +31,9 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf',
 	join("\n", "shared_preload_libraries = 'snowflake'", $page->example('archive_mode')));
 $node->start;
-$node->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 1');
+sql($node, 'ALTER SYSTEM SET snowflake.worker_id = 1');
 $node->restart;
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
 my ($create, $take) = Page::commands($page->example('stanza-create'));
@@ -44,14 +43,14 @@ run_commands($create);
 my @clients = start_clients($node, 4);
 wait_for_clients(@clients);
 run_commands($take);
-my $rows_then = $node->safe_psql('postgres', 'SELECT count(*) FROM t');
-my $target = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
-$node->poll_query_until('postgres', "SELECT count(*) > $rows_then + 1000 FROM t") or die;
+my $rows_then = sql($node, 'SELECT count(*) FROM t');
+my $target = sql($node, 'SELECT clock_timestamp()');
+wait_until_true($node, "SELECT count(*) > $rows_then + 1000 FROM t");
 end_clients($node);
 my @lists = finish_clients(@clients);
 my ($last) = sort { $b <=> $a } map { @$_ } @lists;
-my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM t');
-$node->safe_psql('postgres', 'SELECT pg_switch_wal()');
+my $rows = sql($node, 'SELECT count(*) FROM t');
+sql($node, 'SELECT pg_switch_wal()');
 $node->stop;
 
 # In place, with a right clock and with one that is an hour behind
@@ -62,7 +61,7 @@ sub back_in_time ($behind)
 	run_commands($restore);
 	set_clock($node, -$behind);
 	start_with_clock($node);
-	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
+	wait_until_true($node, 'SELECT NOT pg_is_in_recovery()');
 	my $stored = stored_ids($node);
 	cmp_ok(scalar(@$stored), '>=', $rows_then, 'a restore to a point in time has the rows before it');
 	cmp_ok(scalar(@$stored), '<', $rows, 'a restore to a point in time has no rows after it');
@@ -80,7 +79,7 @@ $node->stop;
 # Not along the timeline that this began
 $restore =~ s/--type=time/--target-timeline=current $&/;
 cmp_ok(back_in_time(0), '>', $last, 'with a right clock, IDs are above those that are lost');
-is($node->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 1, 'a server restored in place has the same worker ID');
+is(sql($node, 'SELECT worker_id FROM snowflake_stat'), 1, 'a server restored in place has the same worker ID');
 
 # Beside the server, which keeps running
 my $copy = PostgreSQL::Test::Cluster->new('copy');
@@ -91,9 +90,9 @@ run_commands(
 	Page::commands($page->example('--archive-mode=off', '/var/lib/postgresql/15/copy' => $copy_data)));
 $copy->append_conf('postgresql.conf', "port = $copy_port\nunix_socket_directories = '$copy_host'");
 $copy->start;
-$copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
-is($copy->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
-is($copy->safe_psql('postgres', 'SHOW archive_mode'), 'off', 'a copy archives nothing');
+wait_until_true($copy, 'SELECT NOT pg_is_in_recovery()');
+is(sql($copy, 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
+is(sql($copy, 'SHOW archive_mode'), 'off', 'a copy archives nothing');
 my $ledger = new_ledger();
 $ledger->{seen} = {};
 @clients = map { start_clients($_, 4) } $node, $copy;

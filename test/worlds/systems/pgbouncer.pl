@@ -15,13 +15,12 @@ END
 	$? = $status;
 }
 
-$node->safe_psql(
-	'postgres', q{
+sql($node, q{
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), customer int);
 	CREATE TABLE order_lines (order_id bigint REFERENCES orders, product text)});
 
 # The page's configuration, with a pool of one or two sessions
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
+my $user = sql($node, 'SELECT current_user');
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
 sub start_bouncer ($size)
@@ -109,12 +108,12 @@ foreach my $client (1 .. 8)
 	push @runs, \%run;
 }
 is(scalar(grep { $_->{run}->finish } @runs), 8, 'eight clients insert');
-is($node->safe_psql('postgres', q{
+is(sql($node, q{
 		SELECT count(*), count(*) FILTER (WHERE product = customer::text)
 		FROM order_lines JOIN orders ON id = order_id}),
 	'1600|1600', 'currval() in the same transaction returns its ID');
 my %stored = map { split /\|/ } split /\n/,
-  $node->safe_psql('postgres', 'SELECT customer, id FROM orders WHERE customer < 0');
+  sql($node, 'SELECT customer, id FROM orders WHERE customer < 0');
 my ($right, $wrong) = (0, 0);
 foreach my $run (@runs)
 {
@@ -124,7 +123,7 @@ foreach my $run (@runs)
 	}
 }
 is("$right|$wrong", '1600|0', 'RETURNING returns the ID of its row');
-is($node->safe_psql('postgres', 'SELECT count(*) <= 3 FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid() AND backend_type = \'client backend\''),
+is(sql($node, 'SELECT count(*) <= 3 FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid() AND backend_type = \'client backend\''),
 	't', 'eight clients share two sessions');
 
 $bouncer->kill_kill;

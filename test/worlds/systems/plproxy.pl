@@ -16,13 +16,13 @@ foreach my $n (0 .. 3)
 	my $to = $shards[$n]->connstr('postgres') =~ s/'//gr;
 	$cluster =~ s/'host=10\.0\.0\.1@{[1 + $n]} dbname=shop'/'$to'/ or die;
 }
-$proxy->safe_psql('postgres', $cluster);
+sql($proxy, $cluster);
 
 # How many rows each shard has, and chi-squared for four equal parts: above 30
 # by chance once in a million
 sub spread
 {
-	my @counts = map { $_->safe_psql('postgres', 'SELECT count(*) FROM orders') } @shards;
+	my @counts = map { sql($_, 'SELECT count(*) FROM orders') } @shards;
 	my ($sum, $chi) = (0, 0);
 
 	$sum += $_ foreach @counts;
@@ -34,13 +34,13 @@ sub spread
 # How many rows and IDs all shards have together
 sub all_rows
 {
-	my @ids = map { split /\n/, $_->safe_psql('postgres', 'SELECT id FROM orders') } @shards;
+	my @ids = map { split /\n/, sql($_, 'SELECT id FROM orders') } @shards;
 	my %ids = map { $_ => 1 } @ids;
 
 	return @ids . ' rows, ' . keys(%ids) . ' IDs';
 }
 
-sub clear { $_->safe_psql('postgres', 'TRUNCATE orders') foreach @shards; }
+sub clear { sql($_, 'TRUNCATE orders') foreach @shards; }
 
 # One call after another, each with a tick of its own
 sub calls ($call, $n)
@@ -52,11 +52,11 @@ sub calls ($call, $n)
 #
 # The shard makes the ID.
 #
-$_->safe_psql('postgres', example('CREATE TABLE orders')) foreach @shards;
-$proxy->safe_psql('postgres', example('RUN ON ANY'));
+sql($_, example('CREATE TABLE orders')) foreach @shards;
+sql($proxy, example('RUN ON ANY'));
 my ($new, $get) = split /\n/, example('SELECT new_order');
-my $id = $proxy->safe_psql('postgres', $new);
-is($proxy->safe_psql('postgres', $get =~ s/\d{19}/$id/r), 7, 'an ID finds its row');
+my $id = sql($proxy, $new);
+is(sql($proxy, $get =~ s/\d{19}/$id/r), 7, 'an ID finds its row');
 is(finish_queries(start_queries($proxy, (calls('new_order(i)', 200)) x 4)), 4,
 	'four clients insert through the proxy');
 my $n = 0;
@@ -64,11 +64,10 @@ foreach my $shard (@shards)
 {
 	my $by = 1 + $n++;
 
-	is($shard->safe_psql('postgres', 'SELECT DISTINCT (snowflake_parse(id)).worker_id FROM orders'),
+	is(sql($shard, 'SELECT DISTINCT (snowflake_parse(id)).worker_id FROM orders'),
 		$by, "shard of worker ID $by has its own IDs");
-	my $rows = $shard->safe_psql('postgres', 'SELECT id, customer FROM orders');
-	my $found = $proxy->safe_psql('postgres',
-			'SELECT v.id, get_customer(v.id) FROM (VALUES '
+	my $rows = sql($shard, 'SELECT id, customer FROM orders');
+	my $found = sql($proxy, 'SELECT v.id, get_customer(v.id) FROM (VALUES '
 		  . join(',', map { '(' . (split /\|/)[0] . ')' } split /\n/, $rows)
 		  . ') v(id)');
 	is($found, $rows, 'each row is found by its ID');
@@ -78,22 +77,23 @@ is(all_rows(), '801 rows, 801 IDs', 'no row is missing or doubled on the shards'
 
 # The rows of a customer together
 my ($other) = $page->{text} =~ /`(RUN ON hash\w+\(customer\))` instead/;
-$proxy->safe_psql('postgres', "CREATE OR REPLACE FUNCTION new_order(customer int) RETURNS bigint LANGUAGE plproxy AS \$\$CLUSTER 'shop'; $other;\$\$");
-my $ids = $proxy->safe_psql('postgres', "SELECT new_order(7000 + n % 10) FROM generate_series(1, 100) n");
-is(scalar(map { split /\n/ } map { $_->safe_psql('postgres', 'SELECT DISTINCT customer FROM orders WHERE customer >= 7000') } @shards),
+sql($proxy,
+	"CREATE OR REPLACE FUNCTION new_order(customer int) RETURNS bigint LANGUAGE plproxy AS \$\$CLUSTER 'shop'; $other;\$\$");
+my $ids = sql($proxy, "SELECT new_order(7000 + n % 10) FROM generate_series(1, 100) n");
+is(scalar(map { split /\n/ } map { sql($_, 'SELECT DISTINCT customer FROM orders WHERE customer >= 7000') } @shards),
 	10, "$other: each customer is on one shard");
-is($proxy->safe_psql('postgres', 'SELECT count(*), count(DISTINCT get_customer(v.id)) FROM (VALUES (' . join('),(', split /\n/, $ids) . ')) v(id)'),
+is(sql($proxy, 'SELECT count(*), count(DISTINCT get_customer(v.id)) FROM (VALUES (' . join('),(', split /\n/, $ids) . ')) v(id)'),
 	'100|10', "$other: each row is found by its ID");
 
 #
 # The proxy makes the ID.
 #
 clear();
-$_->safe_psql('postgres', example('INSERT INTO orders (id')) foreach @shards;
+sql($_, example('INSERT INTO orders (id')) foreach @shards;
 my $store = example('RUN ON id');
-$id = $proxy->safe_psql('postgres', $store);
+$id = sql($proxy, $store);
 like($id, qr/^\d+$/, 'a row with an ID of the proxy is stored');
-is($proxy->safe_psql('postgres', "SELECT find_customer($id), (snowflake_parse($id)).worker_id"),
+is(sql($proxy, "SELECT find_customer($id), (snowflake_parse($id)).worker_id"),
 	'7|5', 'a row is found by the ID of the proxy');
 is(finish_queries(start_queries($proxy, (calls('store_order(snowflake_nextval(), i)', 500)) x 4)),
 	4, 'four clients insert through the proxy');
@@ -102,8 +102,7 @@ is(all_rows(), '2001 rows, 2001 IDs', 'no row with an ID of the proxy is missing
 
 # The same without the random beginning
 clear();
-$proxy->append_conf('postgresql.conf', 'snowflake.sequence_start = zero');
-$proxy->reload;
+reload_with($proxy, 'snowflake.sequence_start = zero');
 $proxy->poll_query_until('postgres', q{SELECT current_setting('snowflake.sequence_start') = 'zero'});
 is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), i)', 500))), 1,
 	'a client inserts through the proxy');
@@ -114,16 +113,16 @@ foreach my $scheme ('hazelcast', 'sonyflake')
 {
 	$proxy->stop;
 	$proxy = new_server($scheme, 'snowflake.worker_id = 5', "snowflake.scheme = '$scheme'");
-	is($proxy->safe_psql('postgres', 'SELECT DISTINCT id & 3 FROM snowflake_nextval(2000) id'),
+	is(sql($proxy, 'SELECT DISTINCT id & 3 FROM snowflake_nextval(2000) id'),
 		1, "with $scheme, id & 3 sends all IDs to one shard");
-	my $chi = $proxy->safe_psql('postgres', q{
+	my $chi = sql($proxy, q{
 		SELECT sum((n - 500) ^ 2 / 500) FROM (
 			SELECT count(*) AS n FROM snowflake_nextval(2000) id GROUP BY hashint8(id) & 3) g});
 	cmp_ok($chi, '<', 30, "with $scheme, hashint8(id) spreads the IDs (chi-squared $chi)");
 }
-$proxy->safe_psql('postgres', $cluster);
+sql($proxy, $cluster);
 clear();
-$proxy->safe_psql('postgres', $store =~ s/RUN ON id/RUN ON hashint8(id)/gr);
+sql($proxy, $store =~ s/RUN ON id/RUN ON hashint8(id)/gr);
 is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), i)', 1000))), 1,
 	'a client inserts through the proxy');
 cmp_ok(spread(), '<', 30, 'RUN ON hashint8(id) fills the shards evenly');

@@ -252,7 +252,7 @@ sub read_privileges ($file)
 
 sub actual_privileges ($node)
 {
-	return split /\|/, $node->safe_psql('postgres', 'SELECT ' . join ', ', map { has_privilege($_) } 0 .. $#privileges);
+	return split /\|/, sql($node, 'SELECT ' . join ', ', map { has_privilege($_) } 0 .. $#privileges);
 }
 
 sub check_privileges ($node)
@@ -428,7 +428,7 @@ sub check_committed ($node)
 {
 	my %stored;
 
-	foreach my $row (split /\n/, $node->safe_psql('postgres', 'SELECT token, total - base FROM orders'))
+	foreach my $row (split /\n/, sql($node, 'SELECT token, total - base FROM orders'))
 	{
 		my ($token, $increased) = $row =~ /^(.*)\|(-?\d+)$/;
 		$stored{$token} = $token =~ /^old (\d+)/ ? $increased - 2 * ($1 % 100) : $increased;
@@ -453,7 +453,7 @@ sub check_committed ($node)
 sub forget_committed ($node)
 {
 	%committed = ();
-	foreach my $row (split /\n/, $node->safe_psql('postgres', 'SELECT token, total - base FROM orders'))
+	foreach my $row (split /\n/, sql($node, 'SELECT token, total - base FROM orders'))
 	{
 		my ($token, $increased) = $row =~ /^(.*)\|(-?\d+)$/;
 		$increased -= 2 * ($1 % 100) if $token =~ /^old (\d+)/;
@@ -468,7 +468,7 @@ sub check_tables ($node, $when)
 	$total{checks}++;
 	my $found = shop_is_whole($node, 'postgres', ORDERS);
 	wrong("$when: $found", 'wrong') if $found ne '';
-	$found = $node->safe_psql('postgres', join ' UNION ALL ', map {
+	$found = sql($node, join ' UNION ALL ', map {
 		"SELECT '$_', string_agg(c::text, ' ') FROM (SELECT * FROM ($checks{$_}) c LIMIT 5) c HAVING count(*) > 0"
 	} sort keys %checks);
 	wrong("$when: $found", 'wrong') if $found ne '';
@@ -505,7 +505,8 @@ sub begin_primary
 	$conversions = 0;
 	begin_registry() if $plan->{has_registry};
 	start_node($node);
-	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck');
+	sql($node,
+		'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck');
 	new_shop();
 	return;
 }
@@ -515,7 +516,7 @@ sub begin_registry
 {
 	$registry = node_of_backup('registry', $template, 'backup');
 	start_node($registry);
-	$registry->safe_psql('postgres', q{
+	sql($registry, q{
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create(1, 100, new => true);
 		SELECT snowflake_registry.add_database('postgres')});
@@ -532,12 +533,12 @@ sub new_shop
 
 	$conversion = { %{ $possible[ $plan->{conversion} * @possible ] }, schema => $plan->{schema} };
 	create_shop($node, 'postgres', ORDERS);
-	$node->safe_psql('postgres', $tokens);
+	sql($node, $tokens);
 
 	# A column of it that is in a publication cannot be rewritten.
-	$node->safe_psql('postgres', 'DROP PUBLICATION partly') if is_rewritten();
-	$node->safe_psql('postgres', at_once($conversion->{from})) if defined $conversion->{from};
-	$node->safe_psql('postgres', 'VACUUM ANALYZE');
+	sql($node, 'DROP PUBLICATION partly') if is_rewritten();
+	sql($node, at_once($conversion->{from})) if defined $conversion->{from};
+	sql($node, 'VACUUM ANALYZE');
 	happens("the next conversion is $conversion->{name}");
 	%committed = ();
 	forget_privileges($node);
@@ -566,9 +567,8 @@ sub begin_standby ($synchronous)
 	}
 	else
 	{
-		$node->poll_query_until('postgres',
-			"SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
-		  or die 'the standby does not stream';
+		wait_until_true($node,
+			"SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'");
 	}
 	return;
 }
@@ -597,8 +597,8 @@ sub look_at_plan
 {
 	my ($n, $next) = ({});
 
-	foreach my $row (split /\n/, $node->safe_psql('postgres',
-			q{SELECT phase, count(*) FILTER (WHERE state <> 'done'), bool_or(state LIKE 'next%')
+	foreach my $row (split /\n/, sql($node,
+		q{SELECT phase, count(*) FILTER (WHERE state <> 'done'), bool_or(state LIKE 'next%')
 			FROM snowflake_convert_plan('orders') GROUP BY phase}))
 	{
 		my ($phase, $left, $is_next) = split /\|/, $row;
@@ -616,11 +616,8 @@ sub start_call
 	  : at_once($conversion->{kind});
 
 	%call = (err => '', begun => time);
-	$call{run} = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=conversion',
-			'-c', $statement
-		],
+	my $connstr = $node->connstr('postgres') . ' application_name=conversion';
+	$call{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $connstr, '-c', $statement ],
 		'<' => \undef,
 		'>' => '/dev/null',
 		'2>' => \$call{err});
@@ -670,7 +667,7 @@ sub wait_for_phase ($phase, $left)
 
 sub session_of_call
 {
-	return $node->safe_psql('postgres',
+	return sql($node,
 		q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
 }
 
@@ -683,7 +680,7 @@ sub end_call
 	$pid = $call{pid} or return if $way =~ /session|^pg_/;
 	if ($way =~ /^(pg_\w+)/)
 	{
-		$node->safe_psql('postgres', "SELECT $1($pid)");
+		sql($node, "SELECT $1($pid)");
 	}
 	elsif ($way eq 'kill -9 of the session')
 	{
@@ -747,7 +744,7 @@ sub judge_call
 # server, and may hold numbers of a sequence that is local by now.
 sub columns_and_kinds
 {
-	return map { $node->safe_psql('postgres', $_) } (
+	return map { sql($node, $_) } (
 		q{SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
 		WHERE attrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass) AND atttypid = 'int8'::regtype},
 		q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON (adrelid, adnum) = (attrelid, attnum)
@@ -762,7 +759,7 @@ sub columns_and_kinds
 sub is_complete ($next)
 {
 	return !defined $next if $conversion->{online};
-	return $node->safe_psql('postgres',
+	return sql($node,
 		"SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq' AND kind = '$conversion->{kind}'") eq '1';
 }
 
@@ -782,20 +779,20 @@ sub check_complete ($last)
 	  if $default ne (defined $conversion->{kind} ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
 	fail_call("kinds: $kinds")
 	  if defined $conversion->{kind} && $kinds ne "lines_id_seq $of_lines, orders_id_seq $kind";
-	my $next = $node->safe_psql('postgres', "SELECT $default");
+	my $next = sql($node, "SELECT $default");
 	wrong("number $next after $last", 'wrong') if $next <= $last;
 	$total{kept}++ if defined $conversion->{kind};
 	return;
 }
 
 # The greatest key now, and all that are generated after the conversion are above it.
-sub greatest_key { return $node->safe_psql('postgres', 'SELECT max(id) FROM orders'); }
+sub greatest_key { return sql($node, 'SELECT max(id) FROM orders'); }
 
 # Take it all back, while clients use the tables.
 sub undo
 {
 	my $error = sql_error($node, "SELECT snowflake_convert_undo('orders')");
-	$node->safe_psql('postgres', join '; ', map { "REVOKE UPDATE $_ FROM regress_admin" } @privileges);
+	sql($node, join '; ', map { "REVOKE UPDATE $_ FROM regress_admin" } @privileges);
 	forget_privileges($node);
 	my $after = describe_shop($node, 'postgres');
 	my $found = nothing_is_left($node, 'postgres');
@@ -830,10 +827,8 @@ sub start_holder
 
 	unlink $file;
 	my $run = IPC::Run::start(
-		[
-			'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', "COMMENT ON SEQUENCE orders_id_seq IS 'held'",
-			'-c', 'LOCK TABLE lines IN ROW SHARE MODE', '-c', '\echo held', '-c', "\\! until [ -e '$file' ]; do sleep 0.05; done"
-		],
+		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', "COMMENT ON SEQUENCE orders_id_seq IS 'held'",
+			'-c', 'LOCK TABLE lines IN ROW SHARE MODE', '-c', '\echo held', '-c', "\\! until [ -e '$file' ]; do sleep 0.05; done" ],
 		'<' => \undef, '>' => \my $out, '2>' => '/dev/null');
 	$run->pump while $run->pumpable && ($out // '') !~ /held/;
 	return sub {
@@ -875,7 +870,7 @@ sub start_call_at_once ($phase)
 	while (call_runs())
 	{
 		return 1 if time - $start > 10
-		  || $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'conversion' AND $waits") eq '1';
+		  || sql($node, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'conversion' AND $waits") eq '1';
 	}
 	return 0;
 }
@@ -913,7 +908,7 @@ sub wait_or_begin_again
 		return;
 	}
 	nap(62);
-	$registry->safe_psql('postgres', q{
+	sql($registry, q{
 		SELECT snowflake_registry.free_ranges(server_name) FROM (SELECT DISTINCT server_name FROM snowflake_registry.range_holders) h
 		WHERE server_name <> '} . $node->name . q{'});
 	return;
@@ -980,38 +975,38 @@ sub round
 	}
 	elsif ($conversion->{online} && $plan->{undo} && $next ne 'swap' && $next ne 'default')
 	{
-		start_clients_of($node);
-		clients_continue();
-		undo();
-		end_clients_of($node);
-		finish_clients_of();
-		check_committed($node);
-		check_tables($node, 'undo');
+		clients_use(\&undo, 'undo');
 	}
 
 	# Nothing of this round is left in the next one.
 	if (defined $standby)
 	{
-		$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-		$node->reload;
+		reload_with($node, "synchronous_standby_names = ''");
 		remove_node($standby);
 		undef $standby;
 	}
 	return;
 }
 
-# Clients go on with snowflake IDs, and then there are new tables.
-sub use_converted
+# Clients use the tables while something is done, after which they are checked.
+sub clients_use ($meanwhile, $what)
 {
 	start_clients_of($node);
 	clients_continue();
-	nap(0.5);
+	$meanwhile->();
 	end_clients_of($node);
 	finish_clients_of();
 	check_committed($node);
-	check_tables($node, 'after the conversion');
+	check_tables($node, $what);
+	return;
+}
+
+# Clients go on with snowflake IDs, and then there are new tables.
+sub use_converted
+{
+	clients_use(sub { nap(0.5) }, 'after the conversion');
 	$conversions++;
-	$node->safe_psql('postgres', $drop);
+	sql($node, $drop);
 	new_shop();
 	return;
 }

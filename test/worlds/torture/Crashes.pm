@@ -40,9 +40,8 @@ my @schemes = (
 	scheme('epoch=2016-11-01,tick=64ms,timestamp=35,sequence=10,worker=18'),
 	scheme('epoch=2016-11-01,tick=1ms,timestamp=41,sequence=22'));
 
-sub scheme
+sub scheme ($text)
 {
-	my ($text) = @_;
 	my %epochs = ('2016-11-01' => 1_477_958_400, '2016-10-31' => 1_477_872_000);
 	my ($epoch) = $text =~ /epoch=([-\d]+)/;
 	my ($tick) = $text =~ /tick=(\d+)ms/;
@@ -580,16 +579,12 @@ sub oscillate ($event)
 
 sub set (%values)
 {
-	$node->safe_psql('postgres',
-		join('', map { "ALTER SYSTEM SET snowflake.$_ = '$values{$_}';" }
-			  keys %values));
+	sql($node, join('', map { "ALTER SYSTEM SET snowflake.$_ = '$values{$_}';" } keys %values));
 	$node->reload;
 	foreach my $name (keys %values)
 	{
-		$node->poll_query_until('postgres',
-			"SELECT current_setting('snowflake.$name')::text = '"
-			  . ($values{$name} =~ s/^0ms$/0/r =~ s/^60s$/1min/r) . "'")
-		  or die "$name was not set";
+		wait_until_true($node, "SELECT current_setting('snowflake.$name')::text = '"
+			  . ($values{$name} =~ s/^0ms$/0/r =~ s/^60s$/1min/r) . "'");
 		$setting{$name} = $values{$name};
 	}
 	my $max_lead = seconds($setting{max_lead});
@@ -606,15 +601,14 @@ sub wait_for_statements
 	my $statements = "SELECT pid || ' ' || query_start FROM pg_stat_activity "
 	  . "WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
 	my $running = join ', ',
-	  map { "'$_'" } split /\n/, $node->safe_psql('postgres', $statements);
+	  map { "'$_'" } split /\n/, sql($node, $statements);
 
 	return if $running eq '';
 	my $are = "pid || ' ' || query_start IN ($running)";
-	within(LONGEST_WAIT, sub { $node->safe_psql('postgres', "$statements AND $are") eq '' }, 0.2);
-	$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE $are");
-	$node->poll_query_until('postgres',
-		"SELECT NOT EXISTS ($statements AND pid || ' ' || query_start IN ($running))")
-	  or die 'statements did not end';
+	within(LONGEST_WAIT, sub { sql($node, "$statements AND $are") eq '' }, 0.2);
+	sql($node, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE $are");
+	wait_until_true($node,
+		"SELECT NOT EXISTS ($statements AND pid || ' ' || query_start IN ($running))");
 	return;
 }
 
@@ -644,8 +638,7 @@ sub change_identity
 
 	$of %= 1 << $to->{worker_bits};
 	return if $to == $scheme && $of == $worker;
-	$node->safe_psql('postgres',
-		"ALTER SYSTEM SET snowflake.scheme = '$to->{text}';\n"
+	sql($node, "ALTER SYSTEM SET snowflake.scheme = '$to->{text}';\n"
 		  . "ALTER SYSTEM SET snowflake.worker_id = $of;");
 	fault('change of the scheme') if $to->{text} ne $scheme->{text};
 	fault('change of the worker ID') if $of != $worker;
@@ -876,7 +869,7 @@ sub life
 	ask();
 
 	# Rows of earlier lives
-	$node->safe_psql('postgres', 'TRUNCATE t') if $lives % 4 == 0;
+	sql($node, 'TRUNCATE t') if $lives % 4 == 0;
 	my @clients =
 	  start_all($node, 1, usual => 4, witness => 2, sequences => 1, greedy => $plan->{greedy});
 	are_snowflake($book->{history}, $node, 1);
@@ -950,10 +943,7 @@ sub life
 #
 # Rounds with servers of their own, which have a ledger of their own, too.
 #
-sub max_stored ($server)
-{
-	return $server->safe_psql('postgres', 'SELECT coalesce(max(id), 0) FROM t');
-}
+sub max_stored ($server) { return sql($server, 'SELECT coalesce(max(id), 0) FROM t'); }
 
 # The first ID of a server that took over or was restored, and how long it took.
 sub first_of_new ($line, $server, $start)
@@ -1011,9 +1001,8 @@ sub leave_to_next ($primary, $standby, $other)
 	nap(0.7);
 	end_marks($book->{history});
 	$other->stop($plan->{way} eq 'immediate' ? 'immediate' : 'fast');
-	$primary->poll_query_until('postgres',
-		"SELECT count(*) = 1 AND bool_and(sync_state = 'sync') FROM pg_stat_replication")
-	  or die 'the next standby is not synchronous';
+	wait_until_true($primary,
+		"SELECT count(*) = 1 AND bool_and(sync_state = 'sync') FROM pg_stat_replication");
 	happens($other->name . ' has left');
 	start_marks($book->{history}, 1, $standby);
 	nap(0.5);
@@ -1045,8 +1034,7 @@ sub walsender_of ($primary, $standby)
 {
 	my $name = $standby->name;
 
-	return $primary->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_replication WHERE application_name = '$name'")
+	return sql($primary, "SELECT pid FROM pg_stat_replication WHERE application_name = '$name'")
 	  || die "$name is not there";
 }
 
@@ -1099,9 +1087,8 @@ sub before_failover ($before, $primary, $standby, $other, $clients)
 	}
 	kill_process($on, $what) or return;
 	fault("kill -9 of a $what");
-	$primary->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
-	  or die 'the standby does not come back';
+	wait_until_true($primary,
+		"SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'");
 	if ($what eq 'walsender')
 	{
 		judge(undef, finish_all(@$clients));
@@ -1151,11 +1138,9 @@ sub wait_until_synchronous ($primary, $standby, $other)
 	  : defined $other ? ('FIRST 1 (' . $other->name . ', ' . $standby->name . ')', 'potential sync')
 	  : ('*', 'sync');
 
-	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
-	$primary->reload;
-	$primary->poll_query_until('postgres',
-		"SELECT string_agg(sync_state, ' ' ORDER BY sync_state) = '$states' FROM pg_stat_replication")
-	  or die 'the standbys did not become synchronous';
+	reload_with($primary, "synchronous_standby_names = '$names'");
+	wait_until_true($primary,
+		"SELECT string_agg(sync_state, ' ' ORDER BY sync_state) = '$states' FROM pg_stat_replication");
 
 	# Of a quorum, any one may have the mark.
 	start_marks($book->{history}, 1, $other // $standby) unless $plan->{quorum};
@@ -1168,13 +1153,10 @@ sub which_to_promote (@standbys)
 {
 	foreach my $standby (@standbys)
 	{
-		$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
-		$standby->reload;
-		$standby->poll_query_until('postgres',
-			'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-		  or die 'a standby stays connected';
+		reload_with($standby, "primary_conninfo = ''");
+		wait_until_true($standby, 'SELECT count(*) = 0 FROM pg_stat_wal_receiver');
 	}
-	my @lsns = map { $_->safe_psql('postgres', q{SELECT pg_last_wal_receive_lsn() - '0/0'}) }
+	my @lsns = map { sql($_, q{SELECT pg_last_wal_receive_lsn() - '0/0'}) }
 	  @standbys;
 	my $first = $lsns[0] > $lsns[1] ? 1 : 0;
 
@@ -1312,7 +1294,7 @@ sub recovery_round
 	$origin->backup('running');
 	nap($plan->{seconds});
 
-	my $value = $origin->safe_psql('postgres',
+	my $value = sql($origin,
 		  $target eq 'lsn' ? 'SELECT pg_current_wal_insert_lsn()'
 		: $target eq 'time' ? 'SELECT clock_timestamp()'
 		: "SELECT 'here' FROM pg_create_restore_point('here')");
@@ -1348,8 +1330,7 @@ sub recovery_round
 	set_clock($restored, -$plan->{back});
 	my $start = time;
 	start_node($restored);
-	$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
-	  or die 'recovery does not end';
+	wait_until_true($restored, 'SELECT NOT pg_is_in_recovery()');
 	fault($target eq 'end' ? 'restore of all WAL' : 'point-in-time recovery');
 	my $stored = max_stored($restored);
 	my $last = $target eq 'end' ? $received : $stored;

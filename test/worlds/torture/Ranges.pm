@@ -148,7 +148,7 @@ sub create_tables ($node)
 	foreach my $table (sort keys %tables)
 	{
 		my $type = $table eq 'small' ? 'serial' : 'bigserial';
-		$node->safe_psql('postgres', qq{
+		sql($node, qq{
 			CREATE TABLE $table (id $type PRIMARY KEY,
 				server text NOT NULL DEFAULT current_setting('snowflake.server_name'));
 			ALTER TABLE $table REPLICA IDENTITY FULL;
@@ -209,11 +209,7 @@ sub start_client_of ($server, $kind, $table)
 }
 
 # Wait until clients have received something, but not where nothing is granted.
-sub wait_for_calls (@files)
-{
-	within(20, sub { !grep { !-s $_ } @files });
-	return;
-}
+sub wait_for_calls (@files) { within(20, sub { !grep { !-s $_ } @files }); return; }
 
 # A sequence is local on this server after a change that was refused, or on its origin.
 sub is_range ($server, $table)
@@ -306,7 +302,7 @@ sub join_with_rows
 
 		# More than those before it take meanwhile.
 		$server->{rows} = 1 + int(300_000 * $round_plan->{other} * ++$n);
-		$server->{node}->safe_psql('postgres', qq{
+		sql($server->{node}, qq{
 			CREATE TABLE $table (id serial, server text);
 			INSERT INTO $table SELECT FROM generate_series(1, 100);
 			INSERT INTO $table VALUES ($server->{rows} + 100)});
@@ -388,7 +384,7 @@ my %server_fault = (
 	alter => sub ($server, @) {
 		foreach my $table ('big', 'up', 'turn', 'wide')
 		{
-			$server->{node}->safe_psql('postgres', $_)
+			sql($server->{node}, $_)
 			  foreach "ALTER SEQUENCE ${table}_id_seq RESTART", "ALTER SEQUENCE ${table}_id_seq CACHE 7",
 			  "ALTER SEQUENCE ${table}_id_seq RESTART WITH 5";
 		}
@@ -419,9 +415,9 @@ sub become_local ($server, $table)
 		happens("$table of $server->{name} stays as it is without the registry");
 		return 0;
 	}
-	my $after = $server->{node}->safe_psql('postgres', $next);
+	my $after = sql($server->{node}, $next);
 	fail_call("local number $after of $table after $before") if defined $before && $after <= $before;
-	$server->{node}->safe_psql('postgres', "$next FROM generate_series(1, 5000 * $round_plan->{step})");
+	sql($server->{node}, "$next FROM generate_series(1, 5000 * $round_plan->{step})");
 	happens("$table of $server->{name} is local");
 	return 1;
 }
@@ -431,7 +427,7 @@ sub ask_for_number ($server, $query) { return answer_of($server->{node}, $query)
 # No server gives out a number of it anymore that this one had when it was local.
 sub become_range ($server, $table)
 {
-	my $last = $server->{node}->safe_psql('postgres', "SELECT nextval('${table}_id_seq')");
+	my $last = sql($server->{node}, "SELECT nextval('${table}_id_seq')");
 
 	# A server that has gone without a word is waited for each time, and in vain.
 	foreach my $try (1 .. ($world{has_gone} ? 1 : 3))
@@ -450,7 +446,7 @@ sub start_dump ($origin)
 	my $file = $node->basedir . '/dump.sql';
 
 	new_server_of($node, $template, conf_of($node));
-	$node->safe_psql('postgres', 'DROP TABLE t');
+	sql($node, 'DROP TABLE t');
 	system_or_bail('sh', '-c',
 		'pg_dump --no-subscriptions --no-publications -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->{node}->connstr('postgres'), $file, $node->connstr('postgres'));
@@ -474,9 +470,9 @@ sub call_other_registry ($server)
 	if ($round_plan->{told})
 	{
 		ask_until($server, $before, sub { $_[1] =~ /refuses numbers of sequence/ });
-		$other->poll_query_until('postgres',
-			q{SELECT count(*) > 0 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation}) or die 'no report';
-		$other->safe_psql('postgres', 'SELECT FROM snowflake_registry.resume_ranges(1)');
+		wait_until_true($other,
+			q{SELECT count(*) > 0 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation});
+		sql($other, 'SELECT FROM snowflake_registry.resume_ranges(1)');
 	}
 	ask_until($server, $before, sub { defined $_[0] && defined ask_for_number($server, "SELECT nextval('wide_id_seq')") });
 	change_registry($server, asks_registries($node, @world{ 'registries', 'proxies' }));
@@ -502,7 +498,7 @@ sub change_registry ($server, $line)
 sub greatest_given ($server)
 {
 	ask_for_number($server, 'INSERT INTO big DEFAULT VALUES RETURNING id');
-	return $server->{node}->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
+	return sql($server->{node}, "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
 }
 
 # Ask a server for numbers until something is so, which gets the number, and the error.  No number
@@ -552,23 +548,19 @@ sub next_number ($table)
 }
 
 # Statements in a registry that no server reaches; returns what they print.
-sub single_user ($node, @queries)
+sub in_stopped ($node, @queries)
 {
-	my $input = join '', map { "$_\n" } @queries;
-	my $output = '';
+	my $output = single_user($node, join("\n", @queries),
+		options => [ '-c', 'synchronous_standby_names=' ]);
 
-	IPC::Run::run(
-		[ 'postgres', '--single', '-c', 'synchronous_standby_names=', '-D', $node->data_dir, 'postgres' ],
-		'<' => \$input, '>&' => \$output)
-	  or die 'single-user mode of ' . $node->name . ": $output";
-	die $output if $output =~ /ERROR|FATAL|PANIC/;
+	die 'single-user mode of ' . $node->name . ": $output" if $? || $output =~ /ERROR|FATAL|PANIC/;
 	return $output;
 }
 
 # The next numbers of all sequences of a registry that is down
 sub all_next ($node)
 {
-	my $output = single_user($node,
+	my $output = in_stopped($node,
 		q{SELECT 'next=' || name || '=' || next || '.' AS n FROM snowflake_registry.range_sequences});
 	my %next = $output =~ /next=([^="]+)=(\d+)\./g;
 
@@ -653,9 +645,8 @@ sub new_registry_standby
 {
 	$world{registry_standby} = standby_for(registry(), shift @{ $world{spares} }, 0);
 	return if $plan->{place} ne 'synchronous';
-	registry()->poll_query_until('postgres',
-		q{SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'})
-	  or die 'no synchronous standby';
+	wait_until_true(registry(),
+		q{SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'});
 	return;
 }
 
@@ -734,7 +725,7 @@ sub put_back_yesterday
 	system_or_bail('cp', '-a', $node->backup_dir . "/$backup", $node->data_dir);
 	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
 	chmod 0700, $node->data_dir;
-	single_user($node, 'SELECT snowflake_registry.report_loss()',
+	in_stopped($node, 'SELECT snowflake_registry.report_loss()',
 		$round_plan->{told} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
 	(delete $world{registry_standby})->stop('immediate');
 	start_node($node);
@@ -827,16 +818,14 @@ sub possible ($fault)
 # Worlds
 #
 # Each of the servers gets the others' rows.
-sub replicate
+sub replicate (@servers)
 {
-	my @servers = @_;
-
 	foreach my $to (@servers)
 	{
 		foreach my $from (grep { $_ != $to } @servers)
 		{
 			my $connection = $from->{node}->connstr('postgres') . " application_name=of_$to->{name}";
-			$to->{node}->safe_psql('postgres', qq{
+			sql($to->{node}, qq{
 				CREATE SUBSCRIPTION of_$from->{name} CONNECTION '}
 				  . ($connection =~ s/'/''/gr)
 				  . qq{' PUBLICATION } . join(', ', map { "of_$_" } sort keys %tables)
@@ -853,7 +842,7 @@ sub start_subscriptions
 {
 	foreach my $server (@_)
 	{
-		next if $server->{node}->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_subscription WHERE pid IS NULL') eq '0';
+		next if sql($server->{node}, 'SELECT count(*) FROM pg_stat_subscription WHERE pid IS NULL') eq '0';
 		$server->{node}->stop;
 		start_node($server->{node});
 	}
@@ -871,7 +860,7 @@ sub check_replication
 		foreach my $table (sort keys %tables)
 		{
 			my $query = "SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM $table WHERE server = '$from->{name}'";
-			my $rows = $from->{node}->safe_psql('postgres', $query);
+			my $rows = sql($from->{node}, $query);
 			foreach my $to (grep { $_ != $from } @servers)
 			{
 				$to->{node}->poll_query_until('postgres', $query, $rows)
@@ -906,7 +895,7 @@ sub create_registry ($node, $stopped = undef)
 	my $last = WORKERS * ++$world{created};
 	my $first = $last - WORKERS + 1;
 
-	$node->safe_psql('postgres', qq{
+	sql($node, qq{
 		BEGIN;
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create($first, $last, grant_time => '4 s', reach => '10 s',
@@ -950,9 +939,8 @@ sub begin_world
 	create_registry($registry);
 	if ($plan->{place} eq 'synchronous')
 	{
-		$registry->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
-		$registry->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
-		$registry->reload;
+		sql($registry, 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
+		reload_with($registry, "synchronous_standby_names = '*'");
 	}
 	create_tables($registry) if $plan->{place} eq 'own';
 	own_server();
@@ -1024,17 +1012,11 @@ sub end_world ($lived)
 	return;
 }
 
-with_registry({
-	add_line => \&add_line,
-	renew => \&renew_clients,
-	judge => \&judge,
+with_registry(__PACKAGE__,
 	probe => q{SELECT nextval('small_id_seq'), nextval('big_id_seq')},
 	probed => sub { },
-	copy_conf => \&copy_conf,
-	retire => \&retire_servers,
-	possible => \&possible,
 	server_faults => \%server_fault,
-	registry_faults => \%registry_fault });
+	registry_faults => \%registry_fault);
 
 sub world
 {

@@ -334,15 +334,13 @@ my %server_fault = (
 	# do when it is started again only; one of its processes is killed.
 	reload => sub ($server, @) {
 		my $node = $server->{node};
-		$node->append_conf('postgresql.conf',
+		reload_with($node,
 			$round_plan->{step} < 0.5 ? "snowflake.registry = ''" : registry_of($node, 1));
-		$node->reload;
 		nap(0.5);
 		kill_process($node, 'background writer');
 		renew_clients($server);
 		nap($round_plan->{pause});
-		$node->append_conf('postgresql.conf', registry_of($node, 0));
-		$node->reload;
+		reload_with($node, registry_of($node, 0));
 	},
 
 	# Others take its worker ID meanwhile.
@@ -433,7 +431,7 @@ my %server_fault = (
 	reset => sub ($server, @) {
 		end_all_clients($server);
 		my $seconds = (-HOUR, -1, 0, 2)[ 4 * $round_plan->{step} ];
-		my $mark = $server->{node}->safe_psql('postgres', qq{
+		my $mark = sql($server->{node}, qq{
 			SELECT snowflake_lower_bound(now() + interval '$seconds s') AS mark \\gset
 			SET client_min_messages = error;
 			DELETE FROM t WHERE id >= :mark;
@@ -459,9 +457,8 @@ sub refusal ($node)
 }
 
 # The first of them that grants worker IDs by itself.
-sub wait_until_it_grants
+sub wait_until_it_grants (@nodes)
 {
-	my @nodes = @_;
 	my $refusal;
 	my $first = within(LONGEST_WAIT, sub {
 			foreach my $node (@nodes)
@@ -487,7 +484,7 @@ sub promote_registry
 	# Nobody promotes two standbys to the same timeline here.
 	$plan->{archive}
 	  ? wait_until_it_grants($standby)
-	  : $standby->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()');
+	  : sql($standby, 'SELECT snowflake_registry.confirm_promotion()');
 	$total{failovers}++;
 	$world{failovers}++;
 	registry_is($standby);
@@ -497,8 +494,7 @@ sub promote_registry
 
 sub timeline_of ($node)
 {
-	return hex $node->safe_psql('postgres',
-		'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)');
+	return hex sql($node, 'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)');
 }
 
 # Which of two standbys with a common archive is the registry?  The one that archived
@@ -544,24 +540,18 @@ sub confirmed (@twins)
 		fail_call('a registry grants worker IDs, and another one may, too')
 		  unless $bug || defined refusal($twin);
 	}
-	$node->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()');
+	sql($node, 'SELECT snowflake_registry.confirm_promotion()');
 	return $node;
 }
 
 # Both standbys are promoted at once, mostly to the same timeline.  The one that is not the
 # registry then keeps running for some time.
-sub promote_twins
+sub promote_twins (@twins)
 {
-	my @twins = @_;
-
 	end_silence();
 	system_or_bail('pg_ctl', '-W', '-D', $_->data_dir, 'promote')
 	  foreach @twins;
-	foreach my $node (@twins)
-	{
-		$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
-		  or die 'a registry is not promoted';
-	}
+	wait_until_true($_, 'SELECT NOT pg_is_in_recovery()') foreach @twins;
 	my @timelines = map { timeline_of($_) } @twins;
 	happens("two standbys are promoted to timelines @timelines");
 	$total{twins}++ if $timelines[0] == $timelines[1];
@@ -778,13 +768,9 @@ sub write_grants ($node)
 	my $file = "$book->{history}->{directory}/" . $node->name . '.grants';
 	my $copy = q{COPY (SELECT 'grant', node, worker_id, granted_from, granted_until, held }
 	  . "FROM granted ORDER BY n) TO '$file' (DELIMITER ' ')";
-	my $output = '';
+	my $output = single_user($node, $copy);
 
-	IPC::Run::run(
-		[ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
-		'<' => \"$copy\n",
-		'>&' => \$output) && -e $file
-	  or die "the grants of " . $node->name . " cannot be read: $output";
+	die "the grants of " . $node->name . " cannot be read: $output" if $? || !-e $file;
 	return;
 }
 
@@ -901,17 +887,11 @@ sub end_world ($lived)
 	return;
 }
 
-with_registry({
-	add_line => \&add_line,
-	renew => \&renew_clients,
-	judge => \&judge,
+with_registry(__PACKAGE__,
 	probe => 'SELECT snowflake_nextval()',
 	probed => sub { book("id $_[0]{line} $_[1]") },
-	copy_conf => \&copy_conf,
-	retire => \&retire_servers,
-	possible => \&possible,
 	server_faults => \%server_fault,
-	registry_faults => \%registry_fault });
+	registry_faults => \%registry_fault);
 
 sub world
 {

@@ -33,8 +33,8 @@ my $objects = q{
 # Create what clients use, on a server that others are copies of.
 sub create_sequences ($node)
 {
-	$node->safe_psql('postgres', sprintf $objects, 'ids', 'by20 INCREMENT BY 20');
-	$node->safe_psql('postgres', "CREATE DATABASE $_") foreach 'app', 'still';
+	sql($node, sprintf $objects, 'ids', 'by20 INCREMENT BY 20');
+	sql($node, "CREATE DATABASE $_") foreach 'app', 'still';
 	foreach my $database ('app', 'still')
 	{
 		$node->safe_psql($database, 'CREATE EXTENSION snowflake;' . sprintf $objects, 'k1', 'k2');
@@ -156,7 +156,7 @@ sub ids_of ($node, $database)
 # Restore a dump of "app".
 sub dump_app ($origin, $node, $plan, $database)
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	sql($node, "CREATE DATABASE $database");
 	system_or_bail('sh', '-c', 'pg_dump -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->connstr('app'), $node->basedir . '/app.sql', $node->connstr($database));
 	return;
@@ -176,12 +176,12 @@ sub change_sequences ($node, $plan, $history, $server, $other = undef)
 	return restart($node, $plan) if $change eq 'restart';
 	return become_local($node, $plan, $history, $server) if $change eq 'local' || $change eq 'drop';
 	$change eq 'copy'
-	  ? $node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE still")
+	  ? sql($node, "CREATE DATABASE $database TEMPLATE still")
 	  : dump_app($node, $other // $node, $plan, $database);
 	my $on = $change eq 'copy' ? $node : $other // $node;
 	my @ids = eval { ids_of($on, $database) };
 	die $@ if $@ && $@ !~ /clock is too far|no worker ID is granted|the grant of worker ID/;
-	$on->safe_psql('postgres', "DROP DATABASE $database WITH (FORCE)");
+	sql($on, "DROP DATABASE $database WITH (FORCE)");
 	return @ids;
 }
 

@@ -451,7 +451,7 @@ sub template_node ($create, @conf)
 			'fsync = on', 'wal_sender_timeout = 0',
 			'wal_receiver_timeout = 0', @conf, ''));
 	$node->start;
-	$node->safe_psql('postgres',
+	sql($node,
 		'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 	$create->($node) if defined $create;
 	$node->backup('backup');
@@ -566,7 +566,7 @@ sub end_nodes (@all)
 # one of a client, because the test's own are just about to end.
 sub some_process ($node, $type)
 {
-	return $node->safe_psql('postgres',
+	return sql($node,
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND ('$type' <> 'client backend' OR application_name = 'client') LIMIT 1");
 }
 

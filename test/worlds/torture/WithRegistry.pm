@@ -4,11 +4,16 @@
 # A world has these functions, too:
 #
 #	add_line	a server, or one that has become another one, begins
-#	renew		starts the clients that a server lacks
+#	renew_clients	starts the clients that a server lacks
 #	judge		judges the errors that clients of a server got
+#	copy_conf	lines of the configuration of a copy
+#	retire_servers	has those that have gone leave
+#	possible	can a fault of the registry happen now?
+#
+# And with_registry() gets
+#
 #	probe		the query that a server has to answer when all is well
 #	probed		what it has answered
-#	copy_conf	lines of the configuration of a copy
 #	server_faults, registry_faults	faults by their names, beside those that are here
 
 package WithRegistry;
@@ -34,7 +39,13 @@ use constant LONGEST_WAIT => 120;
 our %world;
 my $its;
 
-sub with_registry { ($its) = @_; return; }
+sub with_registry ($world, %more)
+{
+	my @functions = qw(add_line renew_clients judge copy_conf retire_servers possible);
+
+	$its = { %more, map { $_ => $world->can($_) } @functions };
+	return;
+}
 
 # What any fault may need, of the registry or of a server.
 sub plan_fault
@@ -55,7 +66,7 @@ sub any_step { return $_[ $round_plan->{step} * @_ ]; }
 #
 sub greatest_stored ($node, $table = 't')
 {
-	return $node->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM $table");
+	return sql($node, "SELECT coalesce(max(id), 0) FROM $table");
 }
 
 # Another server that is there from now on.
@@ -92,14 +103,14 @@ sub add_copy ($node, $what, %more)
 {
 	my $server = add_server($node, $what, %more);
 
-	$its->{renew}->($server);
+	$its->{renew_clients}->($server);
 	return $server;
 }
 
 sub start_server ($server)
 {
 	start_node($server->{node});
-	$its->{renew}->($server);
+	$its->{renew_clients}->($server);
 	return;
 }
 
@@ -120,7 +131,7 @@ sub reap_clients ($server, $seconds = undef)
 	return;
 }
 
-sub renew_all { $its->{renew}->($_) foreach @_; return; }
+sub renew_all { $its->{renew_clients}->($_) foreach @_; return; }
 
 # One answer of each server, as soon as there is one.
 sub probe_all { probe($_) foreach @_; return; }
@@ -214,9 +225,8 @@ sub cut_off_standbys ($n)
 {
 	my $query = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender' AND application_name !~ '^of_'};
 
-	registry()->poll_query_until('postgres', "SELECT count(*) = $n FROM ($query) p")
-	  or die "there are not $n standbys";
-	my @pids = split /\n/, registry()->safe_psql('postgres', $query);
+	wait_until_true(registry(), "SELECT count(*) = $n FROM ($query) p");
+	my @pids = split /\n/, sql(registry(), $query);
 	stop_walsender(registry(), $_) foreach @pids;
 	return @pids;
 }
@@ -279,7 +289,7 @@ sub server_fault ($fault)
 	happens("$server->{name}: $fault");
 	my $done = ($its->{server_faults}{$fault} // $server_faults{$fault})->($server, $others[ $round_plan->{other} * @others ]);
 	fault($fault) unless $fault eq 'nothing' || ($done // '') eq 'not done';
-	$its->{retire}->();
+	$its->{retire_servers}->();
 	return ref $done ne 'CODE' ? () : sub { $done->() if grep { $_ == $server } @{ $world{servers} } };
 }
 

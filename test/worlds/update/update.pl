@@ -20,15 +20,14 @@ foreach my $script (glob("'$scripts/snowflake*--*.sql'"))
 	ok(-e $kept && slurp_file($kept) eq $published, 'a published script is as it was: ' . $script =~ s{.*/}{}r);
 }
 
-my $registry = new_registry('registry', '1, 100, new => true');
-$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('shop')");
+my $registry = new_range_registry('registry', 'shop');
 my @extensions = qw(snowflake snowflake_convert snowflake_keys);
 
 sub new_shop ($name)
 {
 	my $node = new_server($name, registry_conf($registry), "snowflake.server_name = '$name'", 'restart_after_crash = on');
 
-	$node->safe_psql('postgres', 'CREATE DATABASE shop');
+	sql($node, 'CREATE DATABASE shop');
 	$node->safe_psql('shop', join('; ', map { "CREATE EXTENSION $_" } @extensions) . q{;
 		CREATE TABLE by_default (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n int);
 		CREATE TABLE own (id bigserial PRIMARY KEY, n int);
@@ -49,7 +48,7 @@ sub new_shop ($name)
 		SET snowflake.default_sequence_kind = range;
 		CREATE TABLE ranged (id serial PRIMARY KEY, n int);
 		CREATE TABLE ranged_identity (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int)});
-	$node->safe_psql('postgres', 'ALTER DATABASE shop SET snowflake.default_sequence_kind = distributed');
+	sql($node, 'ALTER DATABASE shop SET snowflake.default_sequence_kind = distributed');
 	convert_online($node, 'shop', "'big', until => 'backfill'");
 	return $node;
 }
@@ -170,5 +169,5 @@ foreach my $node (@nodes)
 $_->stop('immediate') foreach @nodes;
 $_->start foreach @nodes;
 @increase = grep { $_ ne 'flake' && $_ ne 'flake_identity' } @increase;
-is($library->safe_psql('postgres', 'SELECT snowflake_nextval() > 0'), 't', 'a crash is survived');
+is(sql($library, 'SELECT snowflake_nextval() > 0'), 't', 'a crash is survived');
 done_testing();

@@ -8,7 +8,7 @@ use SnowflakeTest;
 # The registry is on a server of its own, which does not preload the library.
 my $registry = new_old_server('registry');
 my $later_registry = new_new_server('registry');
-$registry->safe_psql('postgres', q{
+sql($registry, q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 100, 'shardingsphere', new => true), snowflake_registry.add_database('shop')});
 
@@ -21,7 +21,7 @@ my ($old, $other) = map { new_old_server($_, conf($_)) } qw(a b);
 # Two servers that give out the numbers of the same sequences.
 foreach my $node ($old, $other)
 {
-	$node->safe_psql('postgres', 'CREATE DATABASE shop');
+	sql($node, 'CREATE DATABASE shop');
 	$node->safe_psql('shop', q{
 		CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; CREATE EXTENSION snowflake_keys;
 		CREATE TABLE ranged (id serial PRIMARY KEY, n int);
@@ -30,7 +30,7 @@ foreach my $node ($old, $other)
 }
 
 # Keys of all kinds, made in each of the ways.
-$old->safe_psql('postgres', 'ALTER DATABASE shop SET snowflake.default_sequence_kind = distributed');
+sql($old, 'ALTER DATABASE shop SET snowflake.default_sequence_kind = distributed');
 $old->safe_psql('shop', q{
 	CREATE TABLE by_setting (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int);
 	CREATE TABLE small_by_setting (id serial PRIMARY KEY, n int);
@@ -55,10 +55,10 @@ insert_rows($old);
 convert_online($old, 'shop', "'big', until => 'backfill'");
 
 # A database that has no such sequence yet, and one without anything.
-$old->safe_psql('postgres', 'CREATE DATABASE later');
+sql($old, 'CREATE DATABASE later');
 $old->safe_psql('later', 'CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial PRIMARY KEY, n int)');
-$old->safe_psql('postgres', 'ALTER DATABASE later SET snowflake.default_sequence_kind = snowflake');
-$old->safe_psql('postgres', 'CREATE DATABASE plain');
+sql($old, 'ALTER DATABASE later SET snowflake.default_sequence_kind = snowflake');
+sql($old, 'CREATE DATABASE plain');
 
 sub shop { return $_[0]->safe_psql('shop', $_[1]); }
 
@@ -161,12 +161,11 @@ foreach my $node ($new, $other)
 	like(exhaust($node), qr/the registry refuses numbers .*because its database was copied, upgraded, or restored/s,
 		'... and then gets none: its registry is another one');
 }
-is($later_registry->safe_psql('postgres', q{
+is(sql($later_registry, q{
 		SELECT count(*) FROM snowflake_registry.resume_ranges(skip => 1)}), 4, 'an administrator resumes the granting of ranges');
 foreach my $node ($new, $other)
 {
-	$node->poll_query_until('shop', "SELECT min(nextval(name::regclass)) > 0 FROM unnest('{ranged_id_seq, asked}'::text[]) AS name")
-	  or die 'no numbers';
+	$node->poll_query_until('shop', "SELECT min(nextval(name::regclass)) > 0 FROM unnest('{ranged_id_seq, asked}'::text[]) AS name") or die;
 }
 take('after the registry', $new, $other, $new);
 
@@ -181,13 +180,11 @@ my $insert = 'INSERT INTO ranged (n) VALUES (1)';
 like(sql_error($careless, "$insert; $insert", dbname => 'shop'),
 	qr/55000: snowflake must be loaded via "shared_preload_libraries"\nHINT:/,
 	'without the library a table gets no small number, and an error says what to do');
-$careless->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$careless->restart;
+restart_with($careless, "shared_preload_libraries = 'snowflake'");
 like(sql_error($careless, $insert, dbname => 'shop'),
 	qr/55000: range sequences require a registry\nHINT: .*"snowflake.registry"/,
 	'without a registry likewise');
-$careless->append_conf('postgresql.conf', join("\n", conf('b'), ''));
-$careless->restart;
+restart_with($careless, conf('b'));
 is(sql_error($careless, $insert, dbname => 'shop'), '', 'then it gets numbers');
 $seen{ranged_id_seq}{$_} = 1 foreach split /\n/, shop($careless, 'SELECT id FROM ranged');
 take('in the end', $careless, $new, $careless);

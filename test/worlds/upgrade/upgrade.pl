@@ -44,28 +44,28 @@ sub ask_registry ($node)
 		  snowflake_lower_bound(now()), '{}', gen_random_uuid(), 'server')});
 }
 
-sub greatest ($node) { return $node->safe_psql('postgres', 'SELECT max(id) FROM t'); }
+sub greatest ($node) { return sql($node, 'SELECT max(id) FROM t'); }
 
 # As it is done every day: the clock is right, and IDs have no lead.
 my ($old, $new) = make_servers('plain');
 my $greatest = greatest($old);
 my $version_sql =
   "SELECT extversion FROM pg_extension WHERE extname = 'snowflake'";
-my $version = $old->safe_psql('postgres', $version_sql);
-my $rows = $old->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id');
+my $version = sql($old, $version_sql);
+my $rows = sql($old, 'SELECT id, at FROM t ORDER BY id');
 is(ask_registry($old), '', 'a registry grants worker IDs');
 $old->stop;
 upgrade($old, $new);
-is($new->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id'),
+is(sql($new, 'SELECT id, at FROM t ORDER BY id'),
 	$rows, 'all rows are there after pg_upgrade');
-is($new->safe_psql('postgres', $version_sql),
+is(sql($new, $version_sql),
 	$version, 'the extension is there after pg_upgrade');
 is( sql($new, q{SELECT has_function_privilege('pg_monitor', 'snowflake_set_mark(bigint, regclass[], boolean)', 'EXECUTE')}
 	),
 	't',
 	'the privileges of the extension are there after pg_upgrade');
 is(mark_of($new), 0, 'the mark is not copied by pg_upgrade');
-$new->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 1000)');
+sql($new, 'INSERT INTO t SELECT FROM generate_series(1, 1000)');
 is( sql($new, "SELECT count(*), count(*) FILTER (WHERE id > $greatest) FROM t"),
 	'2000|1000',
 	'IDs keep increasing after pg_upgrade');
@@ -73,17 +73,15 @@ is( sql($new, 'SELECT count(*) FROM t WHERE at <> snowflake_timestamp(id)'),
 	0,
 	'generated columns work after pg_upgrade');
 like(
-	sql($new, "SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT FROM t WHERE snowflake_timestamp(id, 'shardingsphere') > now()"
-	),
+	sql($new, "SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT FROM t WHERE snowflake_timestamp(id, 'shardingsphere') > now()"),
 	qr/Index Cond/,
 	'indexes on expressions work after pg_upgrade');
 is( $new->safe_psql(
 		'other',
-		'INSERT INTO t SELECT FROM generate_series(1, 1000); SELECT count(*), count(DISTINCT old) FROM t'
-	),
+		'INSERT INTO t SELECT FROM generate_series(1, 1000); SELECT count(*), count(DISTINCT old) FROM t'),
 	'2000|2000',
 	'a database with the extension in another schema works after pg_upgrade');
-cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
+cmp_ok(sql($new, 'SELECT mark FROM mark'),
 	'>', $greatest, 'a view on snowflake_stat works after pg_upgrade, and there is a mark');
 
 # Snowflake sequences: their labels and positions are there.
@@ -97,11 +95,10 @@ is( sql($new, q{
 	"2\n1000\n0\n|\n3",
 	'snowflake sequences return IDs after pg_upgrade, and have their positions');
 ask_registry($new);
-like(
-	ask_registry($new),
+like(ask_registry($new),
 	qr/Grants might have been lost, .* gives none until/,
 	'a registry detects pg_upgrade, and grants nothing for a while');
-$new->safe_psql('postgres', 'SELECT snowflake_registry.alter(NULL, 201, 300, new => true)');
+sql($new, 'SELECT snowflake_registry.alter(NULL, 201, 300, new => true)');
 is(ask_registry($new), '', 'a registry grants worker IDs after pg_upgrade that were never granted');
 $new->stop;
 
@@ -113,18 +110,16 @@ sql($old, q{
 $greatest = greatest($old);
 
 # What the README says: read it when no more IDs are generated, and set it.
-my $mark = $old->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
+my $mark = sql($old, 'SELECT mark FROM snowflake_stat');
 cmp_ok($mark, '>', $greatest, 'the old mark is above all IDs');
 $old->stop;
 upgrade($old, $new);
-cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+cmp_ok(sql($new, 'SELECT snowflake_nextval()'),
 	'<', $greatest, 'a new server without the mark begins at its clock');
-$new->safe_psql('postgres', "SELECT snowflake_raise_mark($mark)");
-cmp_ok(
-	$new->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES RETURNING id'),
+sql($new, "SELECT snowflake_raise_mark($mark)");
+cmp_ok(sql($new, 'INSERT INTO t DEFAULT VALUES RETURNING id'),
 	'>=', $mark, 'with the copied mark, IDs are above all IDs of the old server');
-$new->stop('immediate');
-$new->start;
-cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+crash_and_start($new);
+cmp_ok(sql($new, 'SELECT snowflake_nextval()'),
 	'>', greatest($new), 'the copied mark is durable');
 done_testing();
