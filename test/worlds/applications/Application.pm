@@ -328,10 +328,8 @@ sub second ($self)
 }
 
 # Have two servers replicate all tables to each other, or those that are "published".
-sub replicate
+sub replicate (@both)
 {
-	my @both = @_;
-
 	foreach my $self (@both)
 	{
 		# What has no key is found by all its columns.

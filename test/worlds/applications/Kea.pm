@@ -107,9 +107,8 @@ sub asks ($n, $mac)
 }
 
 # Store a subnet with all that belongs to it, as Kea's interface for programs does.
-sub store
+sub store ($app, $n)
 {
-	my ($app, $n) = @_;
 	my $for_all = sub { my ($table, $column, $key) = @_; "INSERT INTO ${table}_server ($column, server_id) VALUES (currval(pg_get_serial_sequence('$table', '$key')), 1);" };
 	my $option = sub {
 		my ($code, $value, $scope, $column, $of) = @_;

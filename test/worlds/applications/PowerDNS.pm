@@ -86,9 +86,8 @@ sub answers ($self, $name, $type)
 
 # Use it: zones, records, comments, metadata, keys, an end.  Returns what does not depend
 # on the IDs.
-sub use
+sub use ($self, $name)
 {
-	my ($self, $name) = @_;
 	my $zone = "$name.example.org";
 	my $address = sub { { content => $_[0], disabled => JSON::PP::false } };
 	my $set = sub {

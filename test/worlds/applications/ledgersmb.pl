@@ -5,7 +5,7 @@ use Application;
 use SnowflakeTest;
 
 my $app = Application->new;
-$app->{node}->safe_psql('postgres', 'ALTER ROLE regress_app CREATEROLE');
+sql($app->{node}, 'ALTER ROLE regress_app CREATEROLE');
 
 $app->run_ok('its tables and functions are created', 'perl', '-I', '/usr/share/ledgersmb/lib', '-e', q{
 	use LedgerSMB::Database;
@@ -17,7 +17,7 @@ $app->run_ok('its tables and functions are created', 'perl', '-I', '/usr/share/l
 });
 
 # Returns what does not depend on the IDs.
-sub use_ledgersmb ($name)
+sub use_ledgersmb ($, $name)
 {
 	my $out = $app->as_owner(<<~END);
 		SELECT person__save(NULL, NULL, '$name', NULL, 'Smith', (SELECT id FROM country WHERE short_name = 'US'), NULL, NULL) AS person \\gset
@@ -45,16 +45,9 @@ sub use_ledgersmb ($name)
 	return $out =~ s/$name/NAME/gr;
 }
 
-my $before = use_ledgersmb('before');
-note($before);
-like($before, qr/^G-NAME\|1060\|/m, 'its answers are those of accounts');
-$app->save;
-
-$app->convert_to('range');
-is(use_ledgersmb('after'), $before, 'range: its answers are the same');
-is(use_ledgersmb('again'), $before, 'range: a second time');
-$app->keys_are('range', 'entity.id', 'acc_trans.entry_id', 'account.id', 'location.id');
-$app->kinds_are('range');
+$app->works_before(\&use_ledgersmb, qr/^G-NAME\|1060\|/m);
+$app->works_converted('range', [ 'entity.id', 'acc_trans.entry_id', 'account.id', 'location.id' ]);
+$app->works('range: it works a second time', 'again');
 
 $app->restore;
 like($app->as_owner(q{SELECT object, finding FROM snowflake_convert_report('public', kind => 'snowflake') WHERE severity = 'obstacle'}),

@@ -27,12 +27,11 @@ done_testing();
 sub work ($label, $name)
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	foreach ([ $redmine, 'first' ], [ $copy, 'second' ])
+	my %on = (first => $redmine, second => $copy);
+	foreach (sort keys %on)
 	{
-		my ($on, $which) = @$_;
-
-		is($on->use("$name-$which"), $before, "$label, on the $which server: the answers are the same");
-		Application::replicated("$label, on the $which server", $app, $second);
+		is($on{$_}->use("$name-$_"), $before, "$label, on the $_ server: the answers are the same");
+		Application::replicated("$label, on the $_ server", $app, $second);
 	}
 	return;
 }

@@ -2,7 +2,7 @@
 # writes to the other, and to one that is away.  Arguments: the port, the two names.
 # Prints the answers, and what was received.
 
-use strict;
+use v5.36;
 use warnings FATAL => 'all';
 use Digest::MD5 'md5_hex';
 use IO::Select;
@@ -13,19 +13,16 @@ my %socket;
 my $calls = 0;
 
 # Returns the next message that a telephone gets, or an empty one after a second.
-sub receive
+sub receive ($name, $seconds = 30)
 {
-	my ($name) = @_;
-
-	IO::Select->new($socket{$name})->can_read($_[1] // 30) or return '';
+	IO::Select->new($socket{$name})->can_read($seconds) or return '';
 	$socket{$name}->recv(my $message, 65535);
 	return $message;
 }
 
 # Sends a request, and returns the answer.
-sub request
+sub request ($name, $method, $to, $headers, $text)
 {
-	my ($name, $method, $to, $headers, $text) = @_;
 	my $own = $socket{$name}->sockport;
 	my $target = $method eq 'REGISTER' ? 'sip:example.org' : "sip:$to\@example.org";
 	my $sequence = ++$calls;
@@ -42,9 +39,8 @@ sub request
 	return 'none';
 }
 
-sub register
+sub register ($name, $expires)
 {
-	my ($name, $expires) = @_;
 	my $answer = request($name, 'REGISTER', $name, [], '');
 	my ($nonce) = $answer =~ /nonce="([^"]+)"/ or return "no challenge: $answer";
 	my $response = md5_hex(join ':', md5_hex("$name:example.org:secret"), $nonce, md5_hex('REGISTER:sip:example.org'));
@@ -54,15 +50,11 @@ sub register
 			"Expires: $expires" ], ''));
 }
 
-sub status
-{
-	return $_[0] =~ /^SIP\/2\.0 (\d+)/ ? $1 : $_[0];
-}
+sub status { return $_[0] =~ /^SIP\/2\.0 (\d+)/ ? $1 : $_[0]; }
 
 # Answers what a telephone is sent, and returns the texts; those that come again count again.
-sub texts
+sub texts ($name, $seconds)
 {
-	my ($name, $seconds) = @_;
 	my @texts;
 
 	while (my $message = receive($name, $seconds))
