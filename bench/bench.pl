@@ -113,9 +113,8 @@ sub measure ($calls, @expressions)
 
 # The results of a query of many backends at the same time: all are connected
 # before any of them begins.
-sub at_once
+sub at_once (@queries)
 {
-	my @queries = @_;
 	my $begin = time + 0.5 + @queries / 40;
 	my @sessions = start_queries(
 		$node,
@@ -144,17 +143,13 @@ my $measured = measure(
 	[ 'gen_random_uuid()', 'gen_random_uuid()' ],
 	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()' ],
 	[ 'snowflake_encode()', q{snowflake_encode(n)} ],
-	[
-		'snowflake_encode() and snowflake_decode()',
-		q{snowflake_decode(snowflake_encode(n))}
-	],
+	[ 'snowflake_encode() and snowflake_decode()',
+		q{snowflake_decode(snowflake_encode(n))} ],
 	[ 'objectid()', 'objectid()' ],
 	[ 'daily_nextval()', q{daily_nextval(''daily'', 9)} ],
 	[ 'hashids_encode()', q{hashids_encode(n, ''this is my salt'')} ],
-	[
-		'hashids_encode() and hashids_decode()',
-		q{hashids_decode(hashids_encode(n, ''this is my salt''), ''this is my salt'')}
-	]);
+	[ 'hashids_encode() and hashids_decode()',
+		q{hashids_decode(hashids_encode(n, ''this is my salt''), ''this is my salt'')} ]);
 my (@floor_ns, @ours_ns);
 foreach (split /\n/, sql($node, "SELECT * FROM loop_slices($slices)"))
 {
@@ -296,35 +291,24 @@ sub handover_ns
 
 if ($cpus > 1)
 {
-	progress('two backends, pinned');
 	my @pairs = (
 		[ 'clock + fetch-add, on a counter each', 'bench_own_floor()', undef ],
 		[ 'clock + fetch-add, on one counter', 'bench_own_floor()', 0 ],
 		[ 'fetch-add alone, on one counter', 'bench_own_add()', 0 ],
 		[ 'snowflake_nextval(), 20-bit sequence', 'snowflake_nextval()', 0 ]);
-	my (%apart, %together, @handover);
-	foreach my $round (0 .. $rounds)
-	{
-		foreach my $case (@pairs)
-		{
-			my ($name, $f, $counter) = @$case;
-			my $apart = pair_rate($f, undef, $counter);
-			my $together = pair_rate($f, 0, $counter);
-			next if $round == 0;
-			push @{ $apart{$name} }, $apart;
-			push @{ $together{$name} }, $together;
-		}
-		push @handover, handover_ns();
-	}
+	my @handover;
+	my @rates = in_turn('two backends, pinned', $rounds, \@pairs, sub ($case, $n, $) {
+		push @handover, handover_ns() if $n == 0;
+		return map { pair_rate($case->[1], $_, $case->[2]) } undef, 0;
+	});
 	section('What two backends at once are limited by');
 	say_to(sprintf(
 			'Two backends that run on a processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f), %.1f million times a second; docs/develop/benchmarks.md says what follows from that.',
 			median(@handover), least(@handover), most(@handover), 1000 / median(@handover)));
 	table_head('| | on two processors | on one |');
-	foreach my $case (@pairs)
+	foreach my $n (0 .. $#pairs)
 	{
-		my $name = $case->[0];
-		say_to("| $name | " . join(' | ', map { spread('%.1f', @{ $_->{$name} }) } \%apart, \%together) . ' |');
+		say_to("| $pairs[$n][0] | " . join(' | ', map { spread('%.1f', @{ $_->[$n] }) } @rates) . ' |');
 	}
 }
 
@@ -365,21 +349,14 @@ $pair->stop;
 
 # With a registry: one server that is granted its worker ID by another, which
 # sets its own.
-progress('a registry');
 configure($wide);
 sql($node, "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(2, 3, failovers => 0, new => true)");
 my $granted = new_server('granted', "shared_preload_libraries = 'snowflake,snowflake_bench'",
 	"snowflake.scheme = '$wide'", registry_conf($node), 'log_statement = none');
 sql($granted, 'CREATE EXTENSION snowflake_bench');
-my %granted_ns;
-foreach my $round (0 .. $rounds)
-{
-	foreach my $server ($node, $granted)
-	{
-		my $ns = sql($server, "SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
-		push @{ $granted_ns{ $server->name } }, $ns if $round > 0;
-	}
-}
+my ($granted_ns) = in_turn('a registry', $rounds, [ $granted, $node ], sub ($server, @) {
+	return sql($server, "SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
+});
 
 # What the registry does for it, each time on a connection of its own: processor
 # time of its processes, of which those that ended are counted with their parent.
@@ -404,8 +381,8 @@ $granted->stop;
 section('A registry');
 say_to(sprintf(
 		'One backend, C loop, 20-bit sequence: %.1f ns a call on a server whose worker ID is granted, %.1f ns where it is set, %.3f times.',
-		median(@{ $granted_ns{granted} }), median(@{ $granted_ns{bench} }),
-		median(map { $granted_ns{granted}[$_] / $granted_ns{bench}[$_] } 0 .. $rounds - 1)));
+		(map { median(@$_) } @$granted_ns),
+		median(map { $granted_ns->[0][$_] / $granted_ns->[1][$_] } 0 .. $rounds - 1)));
 say_to('');
 say_to(sprintf(
 		'One call for a grant, with its connection, takes %.1f ms of processor time in the registry. 1000 servers with a grant_time of 10 min call 3.7 times a second: %.1f %% of one core.',
@@ -420,73 +397,49 @@ my @tables = (
 	[ 'gen_random_uuid()', 'uuid PRIMARY KEY DEFAULT gen_random_uuid()', 'DEFAULT' ],
 	[ 'uuid_v4()', 'uuid PRIMARY KEY DEFAULT uuid_v4()', 'DEFAULT' ],
 	[ 'uuid_v7()', 'uuid PRIMARY KEY DEFAULT uuid_v7()', 'DEFAULT' ]);
-my (%ms, %wal, %index, %tps);
-foreach my $round (0 .. $insert_rounds)
-{
-	progress("rows, round $round of $insert_rounds");
-	foreach my $case (@tables)
-	{
-		my ($name, $type, $value) = @$case;
-		my $columns = $value eq 'n' ? 'id, v' : 'v';
-		my $select = $value eq 'n' ? 'n, n' : 'n';
-		my $result = sql($node, qq{
-			DROP TABLE IF EXISTS t;
-			CREATE TABLE t (id $type, v int);
-			CHECKPOINT;
-			SELECT pg_current_wal_insert_lsn() AS start \\gset
-			SELECT ms('INSERT INTO t ($columns) SELECT $select FROM generate_series(1, $insert_rows) n') AS ms \\gset
-			SELECT :ms, pg_current_wal_insert_lsn() - :'start', pg_relation_size('t_pkey')});
-		my ($ms, $bytes, $size) = split /\|/, $result;
-		next if $round == 0;
-		push @{ $ms{$name} }, $ms;
-		push @{ $wal{$name} }, $bytes;
-		push @{ $index{$name} }, $size;
-	}
-}
-my $insert = $node->basedir . '/insert.sql';
+my ($ms, $wal, $index) = in_turn('rows', $insert_rounds, \@tables, sub ($case, @) {
+	my (undef, $type, $value) = @$case;
+	my $columns = $value eq 'n' ? 'id, v' : 'v';
+	my $select = $value eq 'n' ? 'n, n' : 'n';
+	return split /\|/, sql($node, qq{
+		DROP TABLE IF EXISTS t;
+		CREATE TABLE t (id $type, v int);
+		CHECKPOINT;
+		SELECT pg_current_wal_insert_lsn() AS start \\gset
+		SELECT ms('INSERT INTO t ($columns) SELECT $select FROM generate_series(1, $insert_rows) n') AS ms \\gset
+		SELECT :ms, pg_current_wal_insert_lsn() - :'start', pg_relation_size('t_pkey')});
+});
+my @tps;
 foreach my $round (1 .. ($quick ? 1 : 3))
 {
-	foreach my $case (@tables)
+	foreach my $n (0 .. $#tables)
 	{
-		my ($name, $type, $value) = @$case;
+		my ($name, $type, $value) = @{ $tables[$n] };
+		my $insert = $node->basedir . "/insert_${n}_$round.sql";
 		progress("pgbench, $name");
-		sql($node, qq{
-			DROP TABLE IF EXISTS t;
-			DROP SEQUENCE IF EXISTS given;
-			CREATE TABLE t (id $type, v int);
-			CHECKPOINT});
-		open(my $handle, '>', $insert) or die $!;
+		sql($node, "DROP TABLE IF EXISTS t; CREATE TABLE t (id $type, v int); CHECKPOINT");
 
 		# Each client gives keys of its own, without asking anybody.
-		print $handle $value eq 'n'
-		  ? "\\set n :n + 1\n\\set key :client_id * 1000000000 + :n\nINSERT INTO t VALUES (:key, 1);\n"
-		  : "INSERT INTO t (v) VALUES (1);\n";
-		close $handle;
-		my ($out, $err);
-		IPC::Run::run(
-			[
-				'pgbench', '-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T',
-				$quick ? 3 : 6, '-D', 'n=0', '-f', $insert,
-				'-d', $node->connstr('postgres')
-			],
-			'>' => \$out,
-			'2>' => \$err) or die $err;
-		push @{ $tps{$name} }, $out =~ /^tps = ([\d.]+)/m;
+		append_to_file($insert, $value eq 'n'
+			? "\\set n :n + 1\n\\set key :client_id * 1000000000 + :n\nINSERT INTO t VALUES (:key, 1);\n"
+			: "INSERT INTO t (v) VALUES (1);\n");
+		my ($out, $err) = run_command([
+			'pgbench', '-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T', $quick ? 3 : 6,
+			'-D', 'n=0', '-f', $insert, '-d', $node->connstr('postgres') ]);
+		push @{ $tps[$n] }, $out =~ /^tps = ([\d.]+)/m ? $1 : die $err;
 	}
 }
-my $floor = 'bigint given (floor)';
 section('Rows');
 say_to("INSERT of $insert_rows rows (key, integer) with a primary key in one statement, and pgbench with single-row INSERTs of 8 clients; fsync is off, so that the disk does not hide the difference. The floor has its keys given, rising, by the statement.");
 table_head('| key | INSERT, ms | against the floor | WAL bytes | index bytes | pgbench, rows/s |');
-foreach my $case (@tables)
+foreach my $n (0 .. $#tables)
 {
-	my $name = $case->[0];
-	my $ratio = $name eq $floor ? '1.000'
-	  : ratio_text(3, map { $ms{$name}[$_] / $ms{$floor}[$_] } 0 .. $insert_rounds - 1);
+	my $ratio = $n == 0 ? '1.000'
+	  : ratio_text(3, map { $ms->[$n][$_] / $ms->[0][$_] } 0 .. $insert_rounds - 1);
 	say_to(sprintf('| %s | %s | %s | %d (%+.3f %%) | %d | %.0f |',
-			$name, spread('%.0f', @{ $ms{$name} }), $ratio, median(@{ $wal{$name} }),
-			100 * (median(@{ $wal{$name} }) / median(@{ $wal{$floor} }) - 1),
-			median(@{ $index{$name} }), median(@{ $tps{$name} })));
+			$tables[$n][0], spread('%.0f', @{ $ms->[$n] }), $ratio, median(@{ $wal->[$n] }),
+			100 * (median(@{ $wal->[$n] }) / median(@{ $wal->[0] }) - 1),
+			median(@{ $index->[$n] }), median(@{ $tps[$n] })));
 }
 
 # Plots

@@ -22,35 +22,19 @@ my @kinds = (
 	[ 'snowflake sequence', 'bigserial', 0 ]);
 
 my $file = $node->basedir . '/rows';
-open(my $rows_of_file, '>', $file) or die $!;
-print $rows_of_file "$_\n" foreach 1 .. $rows;
-close $rows_of_file;
+append_to_file($file, join("\n", 1 .. $rows, ''));
 sql($node, "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
 sql($node, "SELECT snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
-sub copy ($table)
-{
+my ($ms, $wal) = in_turn('COPY', $rounds, \@kinds, sub ($, $n, $) {
 	return split /\|/, sql($node, qq{
-		TRUNCATE $table;
+		TRUNCATE t$n;
 		CHECKPOINT;
 		SELECT clock_timestamp() AS begun, pg_current_wal_insert_lsn() AS lsn \\gset
-		COPY $table (v) FROM '$file';
+		COPY t$n (v) FROM '$file';
 		SELECT extract(epoch FROM clock_timestamp() - :'begun') * 1000, pg_current_wal_insert_lsn() - :'lsn'});
-}
-
-my (@ms, @wal);
-foreach my $round (0 .. $rounds)
-{
-	progress("COPY, round $round of $rounds");
-	foreach my $kind (0 .. $#kinds)
-	{
-		my ($ms, $wal) = copy("t$kind");
-		next if $round == 0;
-		push @{ $ms[$kind] }, $ms;
-		push @{ $wal[$kind] }, $wal;
-	}
-}
+});
 
 say_to(machine_text($node) . ". COPY of $rows rows with a key and an integer into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn. Figures are medians; ratios are those of each round, with their range. Absolute figures are this machine's.");
 table_head('| key | ms | WAL, MB | against | time | WAL |');
@@ -61,10 +45,10 @@ foreach my $kind (0 .. $#kinds)
 
 	@ratios = (
 		$kinds[$other][0],
-		map { my $f = $_; ratio_text(2, map { $f->[$kind][$_] / $f->[$other][$_] } 0 .. $rounds - 1) } \@ms, \@wal)
+		map { my $f = $_; ratio_text(2, map { $f->[$kind][$_] / $f->[$other][$_] } 0 .. $rounds - 1) } $ms, $wal)
 	  if $other != $kind;
 	say_to(sprintf('| %s | %.0f | %.1f | %s |',
-			$kinds[$kind][0], median(@{ $ms[$kind] }), median(@{ $wal[$kind] }) / 1e6, join ' | ', @ratios));
+			$kinds[$kind][0], median(@{ $ms->[$kind] }), median(@{ $wal->[$kind] }) / 1e6, join ' | ', @ratios));
 }
 
 foreach my $kind (0 .. $#kinds)

@@ -67,15 +67,10 @@ my %size = map {
 
 # New rows, into the partition of today
 my (%insert, %took, %locks, %drop);
-foreach my $round (0 .. $rounds)
-{
-	progress("new rows, round $round of $rounds");
-	foreach my $kind (@kinds)
-	{
-		my $ms = sql($node, "CHECKPOINT; SELECT ms('INSERT INTO $kind->{table} (v) SELECT n FROM generate_series(1, $rows) n')");
-		push @{ $insert{ $kind->{table} } }, $ms if $round > 0;
-	}
-}
+my ($insert_ms) = in_turn('new rows', $rounds, \@kinds, sub ($kind, @) {
+	return sql($node, "CHECKPOINT; SELECT ms('INSERT INTO $kind->{table} (v) SELECT n FROM generate_series(1, $rows) n')");
+});
+@insert{ map { $_->{table} } @kinds } = @$insert_ms;
 
 # Queries, each in turn: a day, and one row by its ID.  Each session plans for the first
 # time with cold caches, so it has one query before.

@@ -17,8 +17,7 @@ my $rate = 1000;
 my @sessions = (1, 16);
 begin_report('ranges', 'bench/run ranges');
 
-my $registry = new_registry('registry', '1, 100, new => true', quiet_conf());
-sql($registry, "SELECT snowflake_registry.add_database('postgres')");
+my $registry = new_range_registry('registry', 'postgres', quiet_conf());
 
 # Two servers, each with a proxy to the registry, which can be 100 ms away
 my (@servers, @proxies);
@@ -41,84 +40,62 @@ my @cases = (
 	[ 'base', '1' ], [ 'empty call', 'pg_backend_pid()' ], [ 'local sequence', "nextval('local')" ],
 	[ 'local sequence, CACHE 100', "nextval('cached')" ], [ 'range sequence', "nextval('range')" ]);
 my $session = $node->background_psql('postgres');
-my %slices;
-foreach my $round (0 .. $slices)
-{
-	progress("calls, round $round of $slices") if $round % 100 == 0;
-	foreach my $case (@cases)
-	{
-		my $ms = $session->query_safe("SELECT ms(\$\$SELECT count($case->[1]) FROM generate_series(1, $calls) n\$\$)") =~ s/\s+\z//r;
+my ($ns) = in_turn('calls', $slices, \@cases, sub ($case, @) {
+	my $ms = $session->query_safe("SELECT ms(\$\$SELECT count($case->[1]) FROM generate_series(1, $calls) n\$\$)") =~ s/\s+\z//r;
 
-		push @{ $slices{ $case->[0] } }, $ms * 1e6 / $calls if $round > 0;
-	}
-}
+	return $ms * 1e6 / $calls;
+});
 $session->quit;
-my $measured = Slices->new(\%slices, 'base', 'empty call');
+my $measured =
+  Slices->new({ map { $cases[$_][0] => $ns->[$_] } 0 .. $#cases }, 'base', 'empty call');
 
 # Those of several, in turn: millions of calls a second, all together
 my @kinds = @cases[ 2 .. 4 ];
-my @rates;
-foreach my $round (0 .. $rounds)
-{
-	progress("sessions, round $round of $rounds");
-	foreach my $kind (0 .. $#kinds)
-	{
-		my $file = $node->basedir . "/calls$kind.sql";
+my @rates = in_turn('sessions', $rounds, \@kinds, sub ($kind, $n, $round) {
+	my $file = $node->basedir . "/calls$n.sql";
 
-		append_to_file($file, "SELECT count($kinds[$kind][1]) FROM generate_series(1, $calls) n;\n") if $round == 0;
-		foreach my $n (@sessions)
-		{
-			my ($stdout) = run_command([ 'pgbench', '-n', '-c', $n, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', $file, $node->connstr('postgres') ]);
-			my ($tps) = $stdout =~ /tps = ([\d.]+)/ or die $stdout;
-
-			push @{ $rates[$kind]{$n} }, $tps * $calls / 1e6 if $round > 0;
-		}
-	}
-}
+	append_to_file($file, "SELECT count($kind->[1]) FROM generate_series(1, $calls) n;\n") if $round == 0;
+	return map {
+		my ($stdout) = run_command([ 'pgbench', '-n', '-c', $_, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', $file, $node->connstr('postgres') ]);
+		($stdout =~ /tps = ([\d.]+)/)[0] * $calls / 1e6
+	} @sessions;
+});
 
 # COPY on both servers at once, into a table whose sequence nobody has used, in turn; the slower of
 # both counts
 my $file = $node->basedir . '/rows';
-open(my $rows_of_file, '>', $file) or die $!;
-print $rows_of_file "$_\n" foreach 1 .. $rows;
-close $rows_of_file;
+append_to_file($file, join("\n", 1 .. $rows, ''));
 my @copies = ([ 'bigserial', 'local', 'pass' ], [ 'range sequence', 'range', 'pass' ], [ 'range sequence, the registry 100 ms away', 'range', 'far' ]);
-my @ms;
-foreach my $round (0 .. $rounds)
-{
-	progress("COPY, round $round of $rounds");
-	foreach my $copy (0 .. $#copies)
+my ($ms) = in_turn('COPY', $rounds, \@copies, sub ($copy, $n, $round) {
+	my ($name, $kind, $mode) = @$copy;
+	my $table = "t${n}_$round";
+	my (@times, @runs);
+
+	$_->set('pass') foreach @proxies;
+	sql($_, "CREATE TABLE $table (id bigserial PRIMARY KEY, v int);"
+		  . ($kind eq 'range' ? "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range');" : '') . 'CHECKPOINT')
+	  foreach @servers;
+	$_->set($mode) foreach @proxies;
+	foreach my $i (0 .. 1)
 	{
-		my (undef, $kind, $mode) = @{ $copies[$copy] };
-		my $table = "t${copy}_$round";
-		my (@times, @runs);
-
-		$_->set('pass') foreach @proxies;
-		sql($_, "CREATE TABLE $table (id bigserial PRIMARY KEY, v int);"
-			  . ($kind eq 'range' ? "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range');" : '') . 'CHECKPOINT')
-		  foreach @servers;
-		$_->set($mode) foreach @proxies;
-		foreach my $i (0 .. 1)
-		{
-			push @runs, IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $servers[$i]->connstr('postgres') ],
-				'<' => \ qq{SELECT clock_timestamp() AS begun \\gset
-					COPY $table (v) FROM '$file';
-					SELECT extract(epoch FROM clock_timestamp() - :'begun') * 1000;},
-				'>' => \$times[$i]);
-		}
-		$_->finish or die 'COPY failed' foreach @runs;
-		push @{ $ms[$copy] }, (sort { $b <=> $a } @times)[0] if $round > 0;
-
-		# Of a range sequence, both have other keys.
-		if ($kind eq 'range' && $round == $rounds)
-		{
-			system_or_bail('sh', '-c', 'psql -XAtq -d "$1" -c "COPY $3 TO STDOUT" | psql -XAtq -v ON_ERROR_STOP=1 -d "$2" -c "COPY $3 FROM STDIN"',
-				'sh', (map { $_->connstr('postgres') } @servers), $table);
-			is(sql($servers[1], "SELECT count(*) FROM $table"), 2 * $rows, "$copies[$copy][0]: no key is on both servers");
-		}
-		sql($_, "DROP TABLE $table") foreach @servers;
+		push @runs, IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $servers[$i]->connstr('postgres') ],
+			'<' => \ qq{SELECT clock_timestamp() AS begun \\gset
+				COPY $table (v) FROM '$file';
+				SELECT extract(epoch FROM clock_timestamp() - :'begun') * 1000;},
+			'>' => \$times[$i]);
 	}
-}
+	$_->finish or die 'COPY failed' foreach @runs;
+
+	# Of a range sequence, both have other keys.
+	if ($kind eq 'range' && $round == $rounds)
+	{
+		system_or_bail('sh', '-c', 'psql -XAtq -d "$1" -c "COPY $3 TO STDOUT" | psql -XAtq -v ON_ERROR_STOP=1 -d "$2" -c "COPY $3 FROM STDIN"',
+			'sh', (map { $_->connstr('postgres') } @servers), $table);
+		is(sql($servers[1], "SELECT count(*) FROM $table"), 2 * $rows, "$name: no key is on both servers");
+	}
+	sql($_, "DROP TABLE $table") foreach @servers;
+	return (sort { $b <=> $a } @times)[0];
+});
 $_->set('pass') foreach @proxies;
 
 # Numbers between the last one before the end of a server and the first one after it
@@ -155,17 +132,17 @@ say_to("The same statement by pgbench, with what it takes beside the calls, in $
 table_head('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
 foreach my $kind (0 .. $#kinds)
 {
-	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[$kind]{16}[$_] / $rates[$other]{16}[$_] } 0 .. $rounds - 1) } 0, 1;
+	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[1][$kind][$_] / $rates[1][$other][$_] } 0 .. $rounds - 1) } 0, 1;
 
-	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $rates[$kind]{$_} }) } @sessions), join ' | ', @ratios));
+	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $_->[$kind] }) } @rates), join ' | ', @ratios));
 }
 section('COPY on two servers at once');
 say_to("$rows rows with a key and an integer into an empty table with a primary key, on each of two servers at the same time. Nobody has used the sequence. The time is that of the slower server; medians of $rounds rounds, and the ratios of each round.");
 table_head('| key | ms | against bigserial |');
 foreach my $copy (0 .. $#copies)
 {
-	say_to(sprintf('| %s | %.0f | %s |', $copies[$copy][0], median(@{ $ms[$copy] }),
-			$copy == 0 ? '' : ratio_text(2, map { $ms[$copy][$_] / $ms[0][$_] } 0 .. $rounds - 1)));
+	say_to(sprintf('| %s | %.0f | %s |', $copies[$copy][0], median(@{ $ms->[$copy] }),
+			$copy == 0 ? '' : ratio_text(2, map { $ms->[$copy][$_] / $ms->[0][$_] } 0 .. $rounds - 1)));
 }
 section('Numbers lost by a restart');
 say_to("Numbers between the last one before it, and the first one after it; medians of $restarts restarts, and the most. The sequence was used once, or $rate times a second for " . 2 * $seconds . ' s.');

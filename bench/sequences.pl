@@ -41,19 +41,11 @@ my @cases = (
 	[ 'local sequence, attached', 'attached', "nextval('local')" ],
 	[ 'snowflake sequence', 'attached', "nextval('ours')" ],
 	[ 'snowflake_nextval()', 'attached', 'snowflake_nextval()' ]);
-my %slices;
-foreach my $round (0 .. $slices)
-{
-	progress("calls, round $round of $slices") if $round % 50 == 0;
-	foreach my $case (@cases)
-	{
-		my ($name, $database, $expression) = @$case;
-		my $ms = ms($database, "SELECT count($expression) FROM generate_series(1, $calls) n");
-
-		push @{ $slices{$name} }, $ms * 1e6 / $calls if $round > 0;
-	}
-}
-my $measured = Slices->new(\%slices, 'base', 'empty call');
+my ($ns) = in_turn('calls', $slices, \@cases, sub ($case, @) {
+	return ms($case->[1], "SELECT count($case->[2]) FROM generate_series(1, $calls) n") * 1e6 / $calls;
+});
+my $measured =
+  Slices->new({ map { $cases[$_][0] => $ns->[$_] } 0 .. $#cases }, 'base', 'empty call');
 
 say_to(machine_text($node) . ". Absolute figures are this machine's; the ratios were taken in one run.");
 section("One call in one backend");
@@ -76,25 +68,18 @@ my @keys = (
 	[ 'snowflake_nextval()', 'attached', 'bigint DEFAULT snowflake_nextval()' ]);
 $node->safe_psql($keys[$_][1], "CREATE TABLE t$_ (id $keys[$_][2] PRIMARY KEY, v int)") foreach 0 .. $#keys;
 $node->safe_psql('attached', q{SELECT snowflake_set_sequence_kind('t2_id_seq')});
-my @ms;
-foreach my $round (0 .. $rounds)
-{
-	progress("INSERT, round $round of $rounds");
-	foreach my $key (0 .. $#keys)
-	{
-		$session{ $keys[$key][1] }->query_safe("TRUNCATE t$key; CHECKPOINT");
-		my $ms = ms($keys[$key][1], "INSERT INTO t$key (v) SELECT generate_series(1, $rows)");
-		push @{ $ms[$key] }, $ms if $round > 0;
-	}
-}
+my ($ms) = in_turn('INSERT', $rounds, \@keys, sub ($key, $n, $) {
+	$session{ $key->[1] }->query_safe("TRUNCATE t$n; CHECKPOINT");
+	return ms($key->[1], "INSERT INTO t$n (v) SELECT generate_series(1, $rows)");
+});
 section('INSERT');
 say_to("$rows rows with a key and an integer, by one statement into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn: medians, and the ratios of each round.");
 table_head('| key | ms | against bigserial, unattached |');
 foreach my $key (0 .. $#keys)
 {
-	my $ratio = $key == 0 ? '' : ratio_text(2, map { $ms[$key][$_] / $ms[0][$_] } 0 .. $rounds - 1);
+	my $ratio = $key == 0 ? '' : ratio_text(2, map { $ms->[$key][$_] / $ms->[0][$_] } 0 .. $rounds - 1);
 
-	say_to(sprintf('| %s | %.0f | %s |', $keys[$key][0], median(@{ $ms[$key] }), $ratio));
+	say_to(sprintf('| %s | %.0f | %s |', $keys[$key][0], median(@{ $ms->[$key] }), $ratio));
 }
 
 foreach my $key (0 .. $#keys)

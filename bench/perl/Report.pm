@@ -13,7 +13,8 @@ BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
 use Exporter 'import';
 use SnowflakeTest::Servers;
 
-our @EXPORT = qw($quick begin_report say_to section table_head progress quiet_conf machine_text plot);
+our @EXPORT = qw(
+  $quick begin_report say_to section table_head progress in_turn quiet_conf machine_text plot);
 
 our $quick = @ARGV && $ARGV[0] eq '--quick';
 my $directory = 'bench/results' . ($quick ? '/quick' : '');
@@ -49,6 +50,25 @@ sub table_head ($row) { say_to($_) foreach '', $row, '|' . '---|' x ($row =~ tr/
 
 # On the terminal alone.
 sub progress { print $terminal "... @_\n"; return; }
+
+# Measure cases in rounds, all in turn, by a function, which gets a case, its number and that of
+# the round; the first round does not count.  For each value that it returns there is a list, by
+# case, of lists.
+sub in_turn ($what, $rounds, $cases, $measure)
+{
+	my @measured;
+
+	foreach my $round (0 .. $rounds)
+	{
+		progress("$what, round $round of $rounds") if $rounds < 50 || $round % 50 == 0;
+		foreach my $n (0 .. $#$cases)
+		{
+			my @values = $measure->($cases->[$n], $n, $round);
+			push @{ $measured[$_][$n] }, $values[$_] foreach $round == 0 ? () : 0 .. $#values;
+		}
+	}
+	return @measured;
+}
 
 # Lines of configuration of a server which does nothing that is not measured.
 sub quiet_conf

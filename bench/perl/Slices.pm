@@ -39,12 +39,10 @@ sub new ($class, $slices, $base, $empty)
 sub resolution { return $_[0]{resolution}; }
 
 # The cost of a call, by the least, or another measure.
-sub cost
+sub cost ($self, $name, $measure = \&least)
 {
-	my ($self, $name, $measure) = @_;
 	my ($case, $base) = @{ $self->{slices} }{ $name, $self->{base} };
 
-	$measure //= \&least;
 	return $measure->(@$case) - $measure->(@$base);
 }
 
