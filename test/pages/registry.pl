@@ -96,6 +96,9 @@ like($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.r
 	qr/^20\d\d-/, 'the function returns when worker IDs are granted again');
 like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
 	qr/ERROR:  \w{5}: .*no worker ID/, 'a server gets no worker ID until then');
+like(sql_error($registry, q{SELECT snowflake_registry.alter('shardingsphere', 300, new => true)}, dbname => 'ids'),
+	qr/NOTICE: .* does not grant worker IDs yet\n.*HINT:  .* specify none of 1 to 511, and new => true\./s,
+	'new is not enough for some of the worker IDs that it had');
 $registry->safe_psql('ids', $recovery->example('alter(\'shardingsphere\', 512'));
 is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server' ]),
 	'513|regress_id_server', 'other worker IDs are granted at once');
