@@ -163,12 +163,12 @@ SKIP:
 }
 
 # The setting changes: the worker of the local registry makes room for another one.
-sql($server, 'SELECT snowflake_nextval()');
 my $user = conninfo_user();
 unlink $hba;
 append_to_file($hba, $before);
-$log_end = -s $server->logfile;
 restart_with($server, "listen_addresses = '127.0.0.1'");
+sql($server, 'SELECT snowflake_nextval()');
+$log_end = -s $server->logfile;
 set_registry("host=127.0.0.1 port=$port dbname=regress_ids $user");
 $server->reload;
 $server->wait_for_log(
