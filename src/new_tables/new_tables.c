@@ -276,7 +276,8 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 						   ProcessUtilityContext context)
 {
 	memset(definition, 0, sizeof(SnowflakeDefinition));
-	if (IsBinaryUpgrade || XactReadOnly ||
+	if (IsBinaryUpgrade || XactReadOnly || creating_extension ||
+		snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL ||
 		(!IsA(statement, CreateSeqStmt) && !IsA(statement, CreateStmt) &&
 		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt) &&
 		 !IsA(statement, CreateDomainStmt)))
@@ -287,8 +288,6 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 		if (!OidIsValid(definition->relid))
 			return;
 	}
-	if (creating_extension || snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL)
-		return;
 	definition->statement = statement;
 	begin_with_setting(definition, context);
 	if (definition->adds_identity)
