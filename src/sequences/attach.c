@@ -32,9 +32,10 @@
  *	 after it, and one that begins later sees the label.
  * - ACCESS EXCLUSIVE: who attaches, or takes away.
  *
- * It is locked before the sequence.  Who has begun setval() and then attaches, in one
- * transaction, can be in a deadlock with another one that does the same, which
- * the server resolves.  A role that keeps a transaction open in which it called
+ * It is locked before the sequence, but SECURITY LABEL has locked that already.  So the
+ * first label can be in a deadlock with another one, as can who has begun setval() and
+ * then attaches, in one transaction, with another one that does the same.  The server
+ * resolves it.  A role that keeps a transaction open in which it called
  * setval() makes the first label wait, and all setval() behind that.  In an
  * attached database setval() is ours, which takes no lock of these.
  *
