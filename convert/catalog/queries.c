@@ -189,7 +189,9 @@ assemble(SnowflakeQuery query)
 		appendStringInfoString(&text, i == 0 ? "WITH RECURSIVE " : ",\n");
 		append_text(&text, asked, ctes[used[i]]);
 	}
+	append_text(&text, asked, arounds[queries[query].around].before);
 	append_text(&text, asked, queries[query].text);
+	append_text(&text, asked, arounds[queries[query].around].after);
 	asked->text = text.data;
 
 	return asked;

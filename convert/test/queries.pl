@@ -127,6 +127,12 @@ enum
 	cte_other_one
 };
 
+enum
+{
+	nothing_around,
+	around_all
+};
+
 static const char *const ctes[] = {
 	[cte_one] =
 "one(n) AS (\n"
@@ -149,26 +155,39 @@ static const char *const ctes[] = {
 
 static const struct
 {
+	const char *before;
+	const char *after;
+}			arounds[] = {
+	[nothing_around] = {"", ""},
+	[around_all] = {
+"\n"
+"SELECT * FROM (",
+") ORDER BY 1"},
+};
+
+static const struct
+{
 	uint8		ctes[3];
+	uint8		around;
 	const char *text;
 }			queries[] = {
-	[sql_some] = {{cte_one, cte_two, 0},
+	[sql_some] = {{cte_one, cte_two, 0}, nothing_around,
 ",\n"
 "three AS (\n"
 "SELECT format('%1$s, (%s', 'a, (', coalesce(n, 1)) FROM two)\n"
 "SELECT E'\\\\d\"' FROM three"},
-	[sql_own] = {{cte_two, 0},
+	[sql_own] = {{cte_two, 0}, nothing_around,
 ",\n"
 "one AS (SELECT 1 AS n) SELECT * FROM two"},
-	[sql_each] = {{0},
-"SELECT * FROM (SELECT 1, 'It''s this.', o.* FROM (\n"
+	[sql_each] = {{0}, around_all,
+"SELECT 1, 'It''s this.', o.* FROM (\n"
 "SELECT 1) o\n"
 "UNION ALL\n"
 "SELECT 2, 'b', o.* FROM (\n"
-"SELECT 2) o) ORDER BY 1"},
-	[sql_given] = {{0},
+"SELECT 2) o"},
+	[sql_given] = {{0}, nothing_around,
 "SELECT $2, $1"},
-	[sql_other] = {{cte_other_one, cte_two, 0},
+	[sql_other] = {{cte_other_one, cte_two, 0}, nothing_around,
 "\n"
 "SELECT * FROM two"},
 };

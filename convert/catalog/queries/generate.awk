@@ -4,8 +4,8 @@
 #	awk -v names=1 -f generate.awk FILE... >names.sql.h
 #	awk -v prepare=1 -f generate.awk FILE...
 #
-# The first has the text of each CTE, and that of each query with the CTEs that it uses, of which
-# queries.c puts it together.  The second has the names of parameters and queries, sql_NAME.  The
+# The first has the text of each CTE, and that of each query with the CTEs that it uses, and with the
+# snippet around it, of which queries.c puts it together.  The second has the names of parameters and queries, sql_NAME.  The
 # third prepares each query under its name, so that EXPLAIN EXECUTE shows its plan: "make -s -C
 # convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.  In a file:
 #
@@ -222,6 +222,19 @@ function print_names(    id)
 	print "}\tSnowflakeQuery;"
 }
 
+# A snippet around the entries of a list, once: what is before them, and what is after them.
+function note_around(name,    text, at)
+{
+	if (name == "" || (name in noted))
+		return
+	noted[name] = 1
+	text = snippet[name]
+	at = index(text, "{entries}")
+	around_names = around_names ",\n\taround_" name
+	arounds = arounds "\n\t[around_" name "] = {" constant("\n" expand(substr(text, 1, at - 1)), 0) \
+		"," constant(expand(substr(text, at + length("{entries}"))), 0) "},"
+}
+
 function print_texts(    id, i, names, ctes, queries, longest)
 {
 	for (id = 1; id <= nblocks; id++)
@@ -237,15 +250,22 @@ function print_texts(    id, i, names, ctes, queries, longest)
 		queries = queries "\n\t[sql_" name_of[id] "] = {{"
 		for (i = 1; i <= nuses; i++)
 			queries = queries cte_name(uses[i]) ", "
-		queries = queries "0}," constant(after_ctes(body_of[id]), given_of[id]) "},"
+		note_around(around_of[id])
+		queries = queries "0}, " (around_of[id] == "" ? "nothing_around," \
+			constant(after_ctes(body_of[id]), given_of[id]) : "around_" around_of[id] "," \
+			constant(entries_of[id], given_of[id])) "},"
 		if (nuses > longest)
 			longest = nuses
 	}
 	print "/* Made by generate.awk. */"
 	print "\nstatic const Oid parameter_types[] = {\n\tInvalidOid" oids "\n};"
 	print "\nenum\n{\n\tno_cte" names "\n};"
+	print "\nenum\n{\n\tnothing_around" around_names "\n};"
 	print "\nstatic const char *const ctes[] = {" ctes "\n};"
-	print "\nstatic const struct\n{\n\tuint8\t\tctes[" longest + 1 "];\n\tconst char *text;"
+	print "\nstatic const struct\n{\n\tconst char *before;\n\tconst char *after;"
+	print "}\t\t\tarounds[] = {\n\t[nothing_around] = {\"\", \"\"}," arounds "\n};"
+	print "\nstatic const struct\n{\n\tuint8\t\tctes[" longest + 1 "];\n\tuint8\t\taround;"
+	print "\tconst char *text;"
 	print "}\t\t\tqueries[] = {" queries "\n};"
 }
 
@@ -356,6 +376,7 @@ function expand_all(    id)
 		{
 			if (!(around_of[id] in snippet))
 				fail("no snippet " around_of[id])
+			entries_of[id] = expand(body_of[id])
 			body_of[id] = replace(snippet[around_of[id]], "{entries}", body_of[id])
 		}
 		body_of[id] = expand(body_of[id]) (kind_of[id] == "cte" ? ")" : "")
