@@ -61,19 +61,6 @@ snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument, SnowflakeOnline
 }
 
 /*
- * Who has the lock, or NULL if nobody has it anymore.
- */
-static char *
-find_converter(void)
-{
-	List	   *rows;
-
-	SPI_connect();
-	rows = snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_KEYS)), sql_converter);
-	return snowflake_convert_first(rows);
-}
-
-/*
  * The lock of conversions.  It is an advisory one, because only these outlive a
  * transaction that is rolled back.
  */
@@ -97,7 +84,9 @@ snowflake_online_lock_conversions(bool until_commit)
 
 	if (LockAcquire(&tag, ExclusiveLock, !until_commit, true) != LOCKACQUIRE_NOT_AVAIL)
 		return;
-	converter = find_converter();
+	SPI_connect();
+	converter = snowflake_convert_first(snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_KEYS)),
+																	 sql_converter));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
 			 errmsg("another session converts a table of this database"),
@@ -123,9 +112,9 @@ snowflake_online_give_notices(SnowflakeConversion *conversion, const List *steps
 	if (snowflake_online_has_begun(conversion, steps))
 		return;
 	snowflake_convert_find_holders(conversion);
-	snowflake_convert_give_notices(conversion,
-								   list_concat(findings,
-											   snowflake_online_list_notices(conversion)));
+	findings = list_concat(findings, snowflake_convert_ask_notices(conversion, sql_online_notices));
+	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
+	snowflake_convert_give_notices(conversion, findings);
 }
 
 /*

@@ -37,16 +37,6 @@
 #include "convert/online/catalog_rows.h"
 
 /*
- * Who has this transaction?  NULL if it has ended.
- */
-static char *
-find_owner(TransactionId xid)
-{
-	return snowflake_convert_first(snowflake_convert_ask_server(list_make1(psprintf("%u", xid)),
-																sql_owner_of_transaction));
-}
-
-/*
  * Has somebody changed the rows about these tables, or functions that use their
  * rows, in a transaction that is open?  Returns who.
  */
@@ -60,6 +50,7 @@ snowflake_online_find_changer(const List *relids)
 	foreach(cell, snowflake_convert_texts(rows))
 	{
 		TransactionId xid = strtoul(lfirst(cell), NULL, 10);
+		char	   *top;
 		char	   *owner;
 
 		/* It may be the ID of a multixact, which is any number. */
@@ -69,7 +60,9 @@ snowflake_online_find_changer(const List *relids)
 			continue;
 
 		/* A subtransaction that was released has no lock any more. */
-		owner = find_owner(SubTransGetTopmostTransaction(xid));
+		top = psprintf("%u", SubTransGetTopmostTransaction(xid));
+		owner = snowflake_convert_first(snowflake_convert_ask_server(list_make1(top),
+																	 sql_owner_of_transaction));
 		if (owner != NULL)
 			return psprintf("%s has changed privileges or definitions of these tables, or of what belongs to them, in a transaction that is open.",
 							owner);

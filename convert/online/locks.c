@@ -121,17 +121,6 @@ snowflake_online_with_partitions(const List *relids)
 }
 
 /*
- * Cancel autovacuum of the tables, as a session would that waits for it for
- * longer than deadlock_timeout, unless it prevents wraparound.
- */
-static void
-cancel_autovacuum(List *relids)
-{
-	(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(relids),
-										sql_cancel_autovacuum);
-}
-
-/*
  * Release what this transaction has locked of a relation, which nothing has open.
  */
 static void
@@ -260,7 +249,9 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 		snowflake_online_report_wait(online, what, holder);
 		return false;
 	}
-	cancel_autovacuum(all);
+	/* as a session would that waits for it for longer than deadlock_timeout */
+	(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(all),
+										sql_cancel_autovacuum);
 	prepare_to_lock(online, all);
 	if (pg_prng_bool(&pg_global_prng_state))
 	{

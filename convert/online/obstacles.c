@@ -44,22 +44,6 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 	}
 }
 
-/* When a list of obstacles is asked. */
-enum
-{
-	SUBSCRIBERS = 1				/* unless subscribers are ready */
-};
-
-static const struct
-{
-	SnowflakeQuery query;
-	int			flags;
-}			lists[] = {
-	{sql_online_obstacles, 0},
-	{sql_function_obstacles, 0},
-	{sql_publication_obstacles, SUBSCRIBERS},
-};
-
 /*
  * List the obstacles of snowflake_convert() that apply here, and these.  Returns false if
  * they are not known now: see snowflake_online_rehearse_swaps().
@@ -70,27 +54,13 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 								const List *steps, List **findings)
 {
 	bool		accessible = snowflake_convert_list_obstacles(conversion, findings);
-	int			never = 0;
 
-	if (options->subscribers_ready)
-		never |= SUBSCRIBERS;
-	for (size_t i = 0; i < lengthof(lists); i++)
-	{
-		if ((lists[i].flags & never) == 0)
-			(void) snowflake_convert_ask_obstacles(conversion, lists[i].query, findings);
-	}
+	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, findings);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, findings);
+	if (!options->subscribers_ready)
+		(void) snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, findings);
 	snowflake_online_find_changed_objects(conversion, steps, NIL, findings);
 	if (accessible)
 		check_not_valid(conversion, findings);
 	return snowflake_online_rehearse_swaps(conversion, steps, findings);
-}
-
-/*
- * What an administrator needs to know before: also what the default will do.
- */
-List *
-snowflake_online_list_notices(const SnowflakeConversion *conversion)
-{
-	return list_concat(snowflake_convert_ask_notices(conversion, sql_online_notices),
-					   snowflake_convert_list_notices(conversion));
 }

@@ -17,6 +17,5 @@
 extern bool snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 											const SnowflakeOnlineOptions *options,
 											const List *steps, List **findings);
-extern List *snowflake_online_list_notices(const SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_ONLINE_OBSTACLES_H */
