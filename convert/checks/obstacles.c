@@ -52,7 +52,7 @@ static const struct
 	int			flags;
 }			lists[] = {
 	{sql_column_obstacles, 0},
-	{sql_trigger_obstacles, 0},
+	{sql_recreated_obstacles, 0},
 	{sql_type_obstacles, 0},
 	{sql_access_obstacles, BLOCKS},
 	{sql_direct_obstacles, DIRECT},

@@ -55,7 +55,7 @@ snowflake_convert_refuse_old_snapshot(void)
 				 errmsg("cannot convert a table in a transaction with isolation level %s",
 						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
 				 errdetail("The snapshot of the transaction might not contain all rows and foreign keys."),
-				 errhint("Use BEGIN ISOLATION LEVEL READ COMMITTED.")));
+				 errhint("Use BEGIN ISOLATION LEVEL READ COMMITTED, or set default_transaction_isolation to 'read committed'.")));
 }
 
 /*

@@ -146,6 +146,7 @@
 #include "convert/catalog/queries.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/columns/keys.h"
+#include "convert/direct/conversion.h"
 #include "convert/online/backfill.h"
 #include "convert/online/begin.h"
 #include "convert/online/locks.h"
@@ -179,12 +180,7 @@ check_outermost(FunctionCallInfo fcinfo)
 				 errmsg("a table in use must be converted outside of a transaction block, function, or DO"),
 				 errhint("Run CALL as a statement of its own, in autocommit mode.")));
 	PreventInTransactionBlock(true, "CALL snowflake_convert_online");
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot convert a table with isolation level %s",
-						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
-				 errhint("Run SET default_transaction_isolation = 'read committed'.")));
+	snowflake_convert_refuse_old_snapshot();
 }
 
 /*
@@ -469,20 +465,6 @@ undo_once(void *argument)
 }
 
 /*
- * A column of a table that is copied, if possible the primary key, or NULL if
- * there is none.  So undo needs only the name of the table, also of one that
- * references the key.
- */
-static char *
-find_copied_column(Oid relid)
-{
-	List	   *rows = snowflake_convert_ask_server(snowflake_convert_oid_parameter(relid),
-													sql_copied_column);
-
-	return snowflake_convert_first(rows);
-}
-
-/*
  * snowflake_convert_undo(relation regclass, column_name name)
  */
 Datum
@@ -497,8 +479,10 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 				 errmsg("the table must not be null")));
 	snowflake_online_lock_conversions(true);
 	snowflake_online_begin_function(fcinfo, &online);
+	/* So it needs only the name of the table, also of one that references the key. */
 	if (online.column == NULL)
-		online.column = find_copied_column(online.relid);
+		online.column = snowflake_convert_first(snowflake_convert_ask_server(snowflake_convert_oid_parameter(online.relid),
+																			 sql_copied_column));
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));

@@ -56,12 +56,12 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
 #include "parser/analyze.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
-#include "parser/parsetree.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -106,13 +106,6 @@ typedef struct Rehearsal
 	Node	   *statement;		/* the present one */
 	char	   *names;			/* what has a list of column names in it */
 } Rehearsal;
-
-/* A search for lists of column names. */
-typedef struct NameSearch
-{
-	Rehearsal  *rehearsal;
-	const Query *query;			/* the innermost one */
-} NameSearch;
 
 /*
  * Change the type of a column, until the subtransaction is rolled back.
@@ -162,59 +155,40 @@ is_changed(const Rehearsal *rehearsal, Oid relid)
 }
 
 /*
- * The relation whose rows an entry of a range table has; of several functions,
- * one whose columns change.
+ * The relation whose rows an entry of a range table has, if the present swap changes
+ * its columns.
  */
 static Oid
-relation_of(const Rehearsal *rehearsal, const RangeTblEntry *rte)
+changed_relation_of(const Rehearsal *rehearsal, const RangeTblEntry *rte)
 {
-	Oid			relid = InvalidOid;
 	ListCell   *cell;
 
 	if (rte->rtekind == RTE_RELATION)
-		return rte->relid;
+		return is_changed(rehearsal, rte->relid) ? rte->relid : InvalidOid;
 	if (rte->rtekind != RTE_FUNCTION)
 		return InvalidOid;
 	foreach(cell, rte->functions)
 	{
 		Oid			type = exprType(lfirst_node(RangeTblFunction, cell)->funcexpr);
+		Oid			relid = get_typ_typrelid(getBaseType(type));
 
-		relid = get_typ_typrelid(getBaseType(type));
 		if (is_changed(rehearsal, relid))
-			break;
+			return relid;
 	}
-	return relid;
-}
-
-/*
- * Are there tables in a join whose columns the present swap changes?
- */
-static bool
-joins_changed(const NameSearch *search, const Node *node)
-{
-	if (IsA(node, JoinExpr))
-		return joins_changed(search, ((const JoinExpr *) node)->larg) ||
-			joins_changed(search, ((const JoinExpr *) node)->rarg);
-	return IsA(node, RangeTblRef) &&
-		is_changed(search->rehearsal,
-				   relation_of(search->rehearsal,
-							   rt_fetch(((const RangeTblRef *) node)->rtindex,
-										search->query->rtable)));
+	return InvalidOid;
 }
 
 /*
  * What has a list of column names, some of which the present swap changes?  A
  * function in FROM always is printed with one, which the new columns are not
  * added to.  So there would be no error, but columns with the names of others.
- * A join with a name of its own, which find_names() looks for, may be.
  */
 static char *
-find_list(const NameSearch *search, const RangeTblEntry *rte)
+find_list(const Rehearsal *rehearsal, const RangeTblEntry *rte)
 {
-	Oid			relid = relation_of(search->rehearsal, rte);
+	Oid			relid = changed_relation_of(rehearsal, rte);
 
-	if (rte->alias == NULL || rte->alias->colnames == NIL ||
-		!is_changed(search->rehearsal, relid))
+	if (rte->alias == NULL || rte->alias->colnames == NIL || !OidIsValid(relid))
 		return NULL;
 	return psprintf(rte->rtekind == RTE_RELATION ?
 					"has a list of column names for table %s" :
@@ -223,34 +197,32 @@ find_list(const NameSearch *search, const RangeTblEntry *rte)
 }
 
 /*
- * Find such lists in a query or an expression.
+ * Find such lists in a query or an expression.  A join with a name of its own may be
+ * printed with one, too.
  */
 static bool
 find_names(Node *node, void *context)
 {
-	NameSearch *search = context;
-	Rehearsal  *rehearsal = search->rehearsal;
+	Rehearsal  *rehearsal = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
-		NameSearch	inner = {rehearsal, query};
 		ListCell   *cell;
 
 		foreach(cell, query->rtable)
 		{
-			rehearsal->names = find_list(&inner, lfirst_node(RangeTblEntry, cell));
+			rehearsal->names = find_list(rehearsal, lfirst_node(RangeTblEntry, cell));
 			if (rehearsal->names != NULL)
 				return true;
 		}
-		return query_tree_walker(query, find_names, &inner, 0);
+		return query_tree_walker(query, find_names, context, 0);
 	}
-	if (IsA(node, JoinExpr) && search->query != NULL &&
-		((JoinExpr *) node)->alias != NULL && joins_changed(search, node))
+	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->alias != NULL)
 	{
-		rehearsal->names = psprintf("has a name for join %s, whose columns change",
+		rehearsal->names = psprintf("has a name for join %s",
 									quote_identifier(((JoinExpr *) node)->alias->aliasname));
 		return true;
 	}
@@ -451,7 +423,6 @@ static bool
 try_statement(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
-	NameSearch	search = {rehearsal, NULL};
 	Node	   *node = rehearsal->statement;
 	Node	   *result = NULL;
 	Node	   *check = NULL;
@@ -488,25 +459,9 @@ try_statement(void *argument)
 										 table->whereClause, EXPR_KIND_WHERE);
 			}
 	}
-	if (!find_names(result, &search))
-		(void) find_names(check, &search);
+	if (!find_names(result, rehearsal))
+		(void) find_names(check, rehearsal);
 	return true;
-}
-
-/*
- * Has this failed in the swap of another table?
- */
-static bool
-has_failed(const Rehearsal *rehearsal, const char *object)
-{
-	ListCell   *cell;
-
-	foreach(cell, rehearsal->failed)
-	{
-		if (strcmp(lfirst(cell), object) == 0)
-			return true;
-	}
-	return false;
 }
 
 static void
@@ -518,8 +473,8 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 	rehearsal->statement = linitial_node(RawStmt, raw_parser(text, RAW_PARSE_DEFAULT))->stmt;
 	rehearsal->names = NULL;
 	object = describe(rehearsal, rehearsal->statement);
-	if (object == NULL || has_failed(rehearsal, object))
-		return;
+	if (object == NULL || list_member(rehearsal->failed, makeString(object)))
+		return;				/* or it has failed in the swap of another table */
 	message = snowflake_convert_try(try_statement, rehearsal);
 	if (message != NULL)
 		snowflake_convert_add_obstacle(rehearsal->obstacles, object,
@@ -528,10 +483,10 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 	else if (rehearsal->names != NULL)
 		snowflake_convert_add_obstacle(rehearsal->obstacles, object,
 									   psprintf("%s cannot be created again: it %s", object, rehearsal->names),
-									   "Write views and policies without column aliases for the table, as in FROM t AS x (a, b), without a name for a join of it, and without functions in FROM that return its rows, because the order of its columns changes.");
+									   "Write views and policies without column aliases for the table, as in FROM t AS x (a, b), without a name for a join, and without functions in FROM that return its rows, because the order of its columns changes.");
 	else
 		return;
-	rehearsal->failed = lappend(rehearsal->failed, object);
+	rehearsal->failed = lappend(rehearsal->failed, makeString(object));
 }
 
 static void

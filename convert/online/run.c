@@ -141,45 +141,22 @@ prepare_table(SnowflakeOnline *online, void *argument)
 }
 
 /*
- * Do all partitions have the foreign key that is to become that of their
- * table?  One that is new would be read under the lock.
- */
-static void
-require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
-{
-	SnowflakeConversion *conversion = &online->transaction.conversion;
-
-	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
-		return;
-	snowflake_convert_find_targets(conversion);
-	if (snowflake_convert_ask_of(conversion, step->object, sql_partitions_without) != NIL)
-		snowflake_convert_give_way("a partition was added");
-}
-
-/*
- * SnowflakeOnlineWork: create a foreign key.
- *
- * Until the swap, the old and the new one both act on a referencing row, in the
- * order of the names of their triggers, which contain OIDs as text.  If the new
- * one is first, what it sets is undone by the trigger that copies columns, and
- * then the old one sets both.  Only SET DEFAULT would fail, because it looks
- * for referencing rows once more.
+ * SnowflakeOnlineWork: create a foreign key.  All partitions must have the one that is to
+ * become that of their table: one that is new would be read under the lock.
  */
 static void
 create_foreign_key(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeOnlineStep *step = argument;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 
-	require_foreign_keys(online, step);
+	if (get_rel_relkind(step->relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		snowflake_convert_find_targets(conversion);
+		if (snowflake_convert_ask_of(conversion, step->object, sql_partitions_without) != NIL)
+			snowflake_convert_give_way("a partition was added");
+	}
 	execute_step(online, argument);
-	if (snowflake_convert_ask_of(&online->transaction.conversion, step->object,
-								 sql_acts_before) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
-						step->new_name, step->table),
-				 errdetail("With SET DEFAULT, statements of clients would fail."),
-				 errhint("Drop the old foreign key and create it again, as NOT VALID, validate it, and call snowflake_convert_online() again.")));
 }
 
 /*

@@ -27,13 +27,18 @@
 #include "convert/online/transaction.h"
 #include "shared/table_owner.h"
 
+/* The obstacles that would have a swap fail, or lose something. */
+static const SnowflakeQuery lists[] = {
+	sql_online_obstacles, sql_recreated_obstacles, sql_type_obstacles
+};
+
 /* A swap, once its statements are known. */
 typedef struct Swap
 {
 	Oid			relid;
 	List	   *locked;			/* relations */
 	List	   *trees;			/* tables without their partitions */
-	List	   *names;			/* of relations whose privileges are kept */
+	char	   *names;			/* of relations whose privileges are kept */
 	char	   *privileges;
 	List	   *before_drop;
 	List	   *after_drop;
@@ -95,9 +100,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	require_objects(online, snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope));
-	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
-	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, &obstacles);
-	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, &obstacles);
+	for (size_t i = 0; i < lengthof(lists); i++)
+		(void) snowflake_convert_ask_obstacles(conversion, lists[i], &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_trees);
 	snowflake_online_swap_statements(conversion, swap->relid, &swap->before_drop,

@@ -22,11 +22,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-
 #include "convert/catalog/findings.h"
 #include "convert/catalog/queries.h"
 #include "convert/online/steps.h"
@@ -99,17 +94,14 @@ snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
- * The relations by name, because views are created again.
+ * The names of relations, by which views that are created again are found.
  */
-List *
+char *
 snowflake_online_swap_names(const List *relids)
 {
-	List	   *names = NIL;
-	ListCell   *cell;
+	List	   *tables = snowflake_convert_oids_parameter(relids);
 
-	foreach(cell, relids)
-		names = lappend(names, snowflake_relation_name(lfirst_oid(cell)));
-	return names;
+	return snowflake_convert_first(snowflake_convert_ask_server(tables, sql_swap_names));
 }
 
 /*
@@ -117,18 +109,9 @@ snowflake_online_swap_names(const List *relids)
  * before a swap and after it are compared.
  */
 char *
-snowflake_online_swap_privileges(const List *names)
+snowflake_online_swap_privileges(char *names)
 {
-	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
-	ListCell   *cell;
-	char	   *text;
-
-	foreach(cell, names)
-		accumArrayResult(array, CStringGetTextDatum(lfirst(cell)), false, TEXTOID,
-						 CurrentMemoryContext);
-	text = OidOutputFunctionCall(F_ARRAY_OUT, makeArrayResult(array, CurrentMemoryContext));
-
-	return snowflake_convert_first(snowflake_convert_ask_server(list_make1(text),
+	return snowflake_convert_first(snowflake_convert_ask_server(list_make1(names),
 																sql_swap_privileges));
 }
 
@@ -138,7 +121,7 @@ snowflake_online_swap_privileges(const List *names)
  * event trigger may grant some.
  */
 void
-snowflake_online_check_privileges(Oid relid, const List *names, const char *privileges)
+snowflake_online_check_privileges(Oid relid, char *names, const char *privileges)
 {
 	if (strcmp(snowflake_online_swap_privileges(names), privileges) != 0)
 		report_change(relid, "Its views or columns would have other privileges, by new default privileges or an event trigger");

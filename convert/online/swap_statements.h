@@ -18,9 +18,9 @@ extern void snowflake_online_swap_statements(const SnowflakeConversion *conversi
 											 Oid relid, List **before_drop,
 											 List **after_drop);
 extern void snowflake_online_check_drop(Oid relid, const List *trees);
-extern List *snowflake_online_swap_names(const List *relids);
-extern char *snowflake_online_swap_privileges(const List *names);
-extern void snowflake_online_check_privileges(Oid relid, const List *names,
+extern char *snowflake_online_swap_names(const List *relids);
+extern char *snowflake_online_swap_privileges(char *names);
+extern void snowflake_online_check_privileges(Oid relid, char *names,
 											  const char *privileges);
 extern void snowflake_online_check_swap(const SnowflakeConversion *conversion,
 										Oid relid, const List *obstacles);

@@ -211,10 +211,10 @@ convert_table('ident', '');
 convert_table('parts', q{
 	CREATE TABLE parts (id bigint PRIMARY KEY, number int UNIQUE DEFERRABLE, code int UNIQUE);
 	ALTER TABLE parts DROP CONSTRAINT parts_number_key;
-	CREATE TABLE uses (id serial PRIMARY KEY, code bigint REFERENCES parts (code), "Big code" int REFERENCES parts (code) MATCH FULL ON DELETE SET DEFAULT ON UPDATE RESTRICT);
+	CREATE TABLE uses (id serial PRIMARY KEY, code bigint REFERENCES parts (code), "Big code" int REFERENCES parts (code) MATCH FULL ON DELETE SET NULL ON UPDATE RESTRICT);
 	INSERT INTO parts VALUES (1, 2, 3); INSERT INTO uses (code, "Big code") VALUES (3, 3), (NULL, NULL)}, "'code'");
 is(sql($node, q{SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = 'uses'::regclass AND contype = 'f'}),
-	'FOREIGN KEY ("Big code") REFERENCES parts(code) MATCH FULL ON UPDATE RESTRICT ON DELETE SET DEFAULT; FOREIGN KEY (code) REFERENCES parts(code)',
+	'FOREIGN KEY ("Big code") REFERENCES parts(code) MATCH FULL ON UPDATE RESTRICT ON DELETE SET NULL; FOREIGN KEY (code) REFERENCES parts(code)',
 	'foreign keys have their actions');
 
 # A view that does not accept a bigint is found before the first change.

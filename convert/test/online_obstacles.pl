@@ -47,7 +47,7 @@ IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $file, $node
 like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'in a pipeline');
 is(sql($node, 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
 like(run_in($node, 'postgres', "SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
-	qr/ERROR:  cannot convert a table with isolation level REPEATABLE READ\nHINT:  Run SET default_transaction_isolation/, 'with an old snapshot');
+	qr/ERROR:  cannot convert a table in a transaction with isolation level REPEATABLE READ\nDETAIL:  .*\nHINT:  .*, or set default_transaction_isolation to/, 'with an old snapshot');
 
 # Arguments
 my %wrong = (
@@ -75,11 +75,11 @@ is(nothing_is_left($node, 'postgres'), '', 'errors change nothing');
 
 # Obstacles: what is created before, and what the error says
 my @obstacles = (
-	[ 'CREATE MATERIALIZED VIEW o AS SELECT id FROM t', 'rule _RETURN on materialized view o depends on column id of table t' ],
-	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE MATERIALIZED VIEW o AS SELECT id FROM ov', 'rule _RETURN on materialized view o depends on view ov' ],
-	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE RULE r AS ON INSERT TO ov DO INSTEAD NOTHING', 'rule r on view ov depends on view ov' ],
+	[ 'CREATE MATERIALIZED VIEW o AS SELECT id FROM t', 'materialized view o cannot be carried over' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE MATERIALIZED VIEW o AS SELECT id FROM ov', 'materialized view o cannot be carried over' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE RULE r AS ON INSERT TO ov DO INSTEAD NOTHING', 'rule r on view ov cannot be carried over' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\) depends on type ov' ],
-	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role .+' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view ov is owned by role regress_other, but table t by role .+' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC, CURRENT_USER', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
@@ -87,26 +87,28 @@ my @obstacles = (
 	  'column id of table t has a security label', 'SET allow_system_table_mods = on; DELETE FROM pg_seclabel' ],
 	[ 'CREATE TABLE a (id int, t int REFERENCES t) PARTITION BY RANGE (id); CREATE TABLE a1 PARTITION OF a FOR VALUES FROM (1) TO (9); ALTER TABLE a1 ADD FOREIGN KEY (t) REFERENCES t',
 	  'foreign key a1_t_fkey1? of table a1 is the same as one of its parent' ],
-	[ 'CREATE UNIQUE INDEX snowflake_new_i ON t (id)', 'index snowflake_new_i has a name that the conversion uses' ],
-	[ 'CREATE STATISTICS snowflake_new_s ON id, v FROM t', 'statistics object snowflake_new_s has a name that the conversion uses' ],
+	[ 'CREATE TABLE a (t int DEFAULT 1 REFERENCES t ON DELETE SET DEFAULT)', 'foreign key a_t_fkey of table a has SET DEFAULT' ],
+	[ 'CREATE UNIQUE INDEX i ON t (id); CREATE UNIQUE INDEX snowflake_new_i ON t (id)', 'index snowflake_new_i is in the way' ],
+	[ 'CREATE STATISTICS s ON id, v FROM t; CREATE STATISTICS snowflake_new_s ON id, v FROM t', 'statistics object snowflake_new_s is in the way' ],
+	[ 'CREATE TABLE a (t int CONSTRAINT snowflake_new_t REFERENCES t)', 'constraint snowflake_new_t on table a is in the way' ],
 	[ 'CREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT max(id) FROM t; END', 'function f\(\) depends on column id of table t' ],
 	[ 'ALTER TABLE t ADD g int GENERATED ALWAYS AS (id + 1) STORED', '(?:column g of table t|default value for column g of table t) depends on column id of table t' ],
-	[ 'CREATE RULE r AS ON DELETE TO t DO ALSO NOTHING', 'rule r of table public\.t' ],
-	[ 'ALTER TABLE t ADD EXCLUDE (id WITH =)', 'constraint t_id_excl on table t depends on column id of table t' ],
-	[ 'ALTER TABLE t ADD UNIQUE (id) DEFERRABLE', 'constraint t_id_key on table t depends on column id of table t' ],
+	[ 'CREATE RULE r AS ON DELETE TO t DO ALSO NOTHING', 'rule r on table t cannot be carried over' ],
+	[ 'ALTER TABLE t ADD EXCLUDE (id WITH =)', 'constraint t_id_excl on table t cannot be carried over' ],
+	[ 'ALTER TABLE t ADD UNIQUE (id) DEFERRABLE', 'constraint t_id_key on table t cannot be carried over' ],
 	[ 'CREATE PUBLICATION p FOR TABLE t', 'publication p has all columns of table public\.t' ],
 	[ 'CREATE PUBLICATION p FOR ALL TABLES', 'publication p has all columns of table public\.t' ],
 	[ 'CREATE PUBLICATION p FOR TABLES IN SCHEMA public', 'publication p has all columns of table public\.t' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~z" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
 	  'trigger "~z" of table public\.t would be fired after trigger ~snowflake_new' ],
 	[ 'ALTER TABLE t ADD snowflake_new_id int', 'column snowflake_new_id of table public\.t is in the way' ],
-	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'relation public\.snowflake_new_t_pkey is in the way' ],
-	[ 'CREATE TABLE snowflake_new_definitions (i int)', 'relation public\.snowflake_new_definitions is in the way' ],
-	[ 'ALTER TABLE t ADD CONSTRAINT snowflake_new_check CHECK (v > 0)', 'constraint snowflake_new_check of table public\.t is in the way' ],
+	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'table snowflake_new_t_pkey is in the way' ],
+	[ 'CREATE TABLE snowflake_new_definitions (i int)', 'table snowflake_new_definitions is in the way' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT snowflake_new_check CHECK (v > 0)', 'constraint snowflake_new_check on table t is in the way' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_new" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
-	  'trigger "~snowflake_new" of table public\.t is in the way' ],
+	  'trigger ~snowflake_new on table t is in the way' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_swapped" BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION g()',
-	  'trigger "~snowflake_swapped" of table public\.t is in the way' ],
+	  'trigger ~snowflake_swapped on table t is in the way' ],
 	[ 'DO $$ BEGIN EXECUTE (SELECT $a$ALTER TABLE t $a$ || string_agg(format($a$ADD c%s bigint NOT NULL DEFAULT 0$a$, i), $a$, $a$) FROM generate_series(1, 1010) i); END $$',
 	  'rows of table public\.t would not fit into a block' ],
 	[ 'CREATE TABLE child () INHERITS (t)', 'table public\.t has a parent or child table' ],
@@ -120,16 +122,15 @@ my @obstacles = (
 	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index i of table t is invalid' ],
 	[ 'CREATE INDEX i ON t (hash_record(t))', 'index i uses whole rows of its table' ],
 	[ 'CREATE INDEX i ON t (v) WHERE t IS NOT NULL', 'index i uses whole rows of its table' ],
-	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE ((id % 100) WITH =)', 'exclusion constraint x of table t depends on a converted column' ],
-	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE (v WITH =) WHERE (id > 100)', 'exclusion constraint x of table t depends on a converted column' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE ((id % 100) WITH =)', 'constraint x on table t cannot be carried over' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE (v WITH =) WHERE (id > 100)', 'constraint x on table t cannot be carried over' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER EXTENSION snowflake ADD VIEW ov', 'view ov is a member of, or depends on, extension snowflake', 'ALTER EXTENSION snowflake DROP VIEW ov' ],
 	[ 'ALTER TABLE t OWNER TO regress_shop', 'role regress_shop, the owner of table public\.t, lacks CREATE on schema public' ],
 	[ 'CREATE TABLE a (v int); CREATE POLICY p ON a USING (v IN (SELECT id FROM t))', 'policy p on table a depends on column id of table t' ],
-	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE POLICY p ON t USING (id IN (SELECT id FROM ov))', 'policy p on table t depends on view ov' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov[]) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\[\]\) depends on type ov\[\]' ],
 	[ 'CREATE TABLE a (v int); CREATE VIEW ov AS SELECT id, a.v FROM t, a; CREATE RULE r AS ON INSERT TO a WHERE NEW.v IN (SELECT id FROM ov) DO INSTEAD NOTHING',
-	  'rule r on table a depends on view ov' ],
-	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p publishes updates of table a, which has no replica identity' ],
+	  'rule r on table a cannot be carried over' ],
+	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p has table a, which has no primary key or replica identity' ],
 	# what is created again, but does not accept a bigint
 	[ 'CREATE VIEW ov AS SELECT narrow(id) FROM t', 'view public\.ov cannot be created again: function public\.narrow\(bigint\) does not exist' ],
 	[ 'CREATE VIEW ov AS SELECT id AS i FROM t; CREATE VIEW ow AS SELECT i FROM ov WHERE narrow(i) > 0', 'view public\.ow cannot be created again: function public\.narrow\(bigint\) does not exist' ],
@@ -146,9 +147,9 @@ my @obstacles = (
 	# what depends on the order of columns
 	[ 'CREATE VIEW ov AS SELECT x.a FROM t x (a, b)', 'view public\.ov cannot be created again: it has a list of column names for table public\.t' ],
 	[ 'CREATE POLICY p ON t USING (id IN (SELECT x.a FROM t x (a, b)))', 'policy p of table public\.t cannot be created again: it has a list of column names for table public\.t' ],
-	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT j.a FROM (t JOIN a ON id = a.t) j (a, b)', 'view public\.ov cannot be created again: it has a name for join j, whose columns change' ],
-	[ 'CREATE TABLE a (id int REFERENCES t); CREATE VIEW ov AS SELECT j.id FROM (t JOIN a USING (id)) j', 'view public\.ov cannot be created again: it has a name for join j, whose columns change' ],
-	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT j.id FROM (t JOIN a ON id = a.t) j', 'view public\.ov cannot be created again: it has a name for join j, whose columns change' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT j.a FROM (t JOIN a ON id = a.t) j (a, b)', 'view public\.ov cannot be created again: it has a name for join j' ],
+	[ 'CREATE TABLE a (id int REFERENCES t); CREATE VIEW ov AS SELECT j.id FROM (t JOIN a USING (id)) j', 'view public\.ov cannot be created again: it has a name for join j' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT j.id FROM (t JOIN a ON id = a.t) j', 'view public\.ov cannot be created again: it has a name for join j' ],
 	[ 'CREATE FUNCTION f() RETURNS SETOF t LANGUAGE sql AS $$ SELECT * FROM t $$; CREATE VIEW ov AS SELECT r.id FROM f() r', 'view public\.ov cannot be created again: it calls a function in FROM that returns rows of table public\.t' ],
 	[ 'ALTER TABLE t ADD CHECK (id < 1000)', 'check constraint t_id_check of table t rejects IDs generated now' ],
 	[ 'CREATE TABLE a (t bigint REFERENCES t, copy int GENERATED ALWAYS AS (t) STORED)', 'generated column copy of table a does not accept IDs generated now: integer out of range' ],
@@ -172,7 +173,6 @@ foreach my $obstacle (@obstacles)
 	  or diag($said);
 	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too')
 	  if rand() < $share;
-	unlike($said, qr/materialized view o depends on materialized view o$/m, 'no view is in its own way');
 	is(sql($node, "SELECT count(*) FROM pg_trigger WHERE tgfoid = '_snowflake_convert_copy'::regproc;" . ($drop // '') . ";$clean"),
 		'0', 'nothing was changed');
 }
@@ -199,7 +199,10 @@ sql($node, q{
 	CREATE VIEW w11 AS SELECT r.t, r.v FROM a r;
 	CREATE VIEW w12 WITH (check_option = local) AS SELECT id, v FROM t WHERE id > 0;
 	CREATE VIEW w13 AS SELECT x.b FROM t x (a, b);
-	CREATE MATERIALIZED VIEW w14 AS SELECT v FROM t});
+	CREATE MATERIALIZED VIEW w14 AS SELECT v FROM t;
+	CREATE POLICY mine ON t USING (id IN (SELECT id FROM w1));
+	CREATE INDEX snowflake_new_i ON t (id, v);
+	CREATE STATISTICS snowflake_new_s ON id, v FROM t});
 my $views = join ' UNION ALL ', map { "SELECT $_, to_jsonb(w$_)::text FROM w$_" } 1 .. 14;
 my $shown = sql($node, "SELECT * FROM ($views) w ORDER BY 1, 2");
 is(sql($node, "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
@@ -403,7 +406,8 @@ sql($node, 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents;
 # Room for the new columns
 sql($node, q{
 	DO $$ BEGIN EXECUTE 'CREATE TABLE wide (t int REFERENCES t, ' || (SELECT string_agg('c' || n || ' bool', ', ') FROM generate_series(1, 1599) n) || ')'; END $$});
-like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/DETAIL:  table public\.wide has 1600 columns, those that were dropped included, and needs 1 more/, 'a table without room for a column');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR:  tables can have at most 1600 columns\nCONTEXT:  SQL statement "ALTER TABLE public\.wide ADD COLUMN/, 'a table without room for a column');
+sql($node, "SELECT snowflake_convert_undo('t')");
 sql($node, 'DROP TABLE wide');
 
 # Rows that could not be updated

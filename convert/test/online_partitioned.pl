@@ -477,7 +477,7 @@ my @obstacles = (
 	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o (PRIMARY KEY (id, d)) FOR VALUES IN (1); CREATE UNIQUE INDEX oi ON o (id, d)',
 	  'constraint o1_pkey of partition o1 belongs to index oi, which has another constraint or none' ],
 	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1); CREATE PUBLICATION p FOR TABLE o (id, d) WITH (publish_via_partition_root)',
-	  'publication p publishes updates of table o1, which has no replica identity' ],
+	  'publication p has table o1, which has no primary key or replica identity' ],
 	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1); CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$; CREATE VIEW ov AS SELECT f(id) FROM o1',
 	  'view ov cannot be created again: function f\(bigint\) does not exist' ],
 );

@@ -60,7 +60,7 @@ $node->safe_psql('app', q{
 	ALTER TABLE users DISABLE RULE also;
 	COMMENT ON RULE also ON users IS 'of a table';
 	CREATE POLICY own ON notes AS RESTRICTIVE FOR UPDATE TO regress_reader, regress_other
-		USING (user_id > 1) WITH CHECK (EXISTS (SELECT FROM users WHERE id = user_id));
+		USING (user_id > 1) WITH CHECK (EXISTS (SELECT FROM people WHERE id = user_id));
 	COMMENT ON POLICY own ON notes IS 'a policy';
 	RESET ROLE;
 	CREATE INDEX kept_odd ON kept (odd) TABLESPACE other;

@@ -52,6 +52,8 @@ SELECT 'pg_class'::regclass::oid, oid, oid FROM vw
 UNION SELECT 'pg_rewrite'::regclass, w.oid, vw.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class
 UNION SELECT 'pg_rewrite'::regclass, oid, w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
 UNION SELECT 'pg_trigger'::regclass, oid, g.tgrelid FROM trg JOIN pg_trigger g USING (oid)
+UNION SELECT 'pg_constraint'::regclass, g.tgconstraint, g.tgrelid
+  FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgconstraint <> 0
 UNION SELECT 'pg_policy'::regclass, oid, p.polrelid FROM pol JOIN pg_policy p USING (oid)
 UNION SELECT 'pg_type'::regclass, unnest(ARRAY[y.oid, y.typarray]), vw.oid
   FROM vw JOIN pg_type y ON y.oid = vw.reltype
@@ -74,8 +76,8 @@ WHERE c.oid NOT IN (SELECT oid FROM vw)
 AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
               UNION SELECT p.polrelid FROM pol JOIN pg_policy p USING (oid))
 
--- What prevents that a view comes back as it was.
--- cte: lost_view(line, relid) union
+-- What prevents that all of it comes back as it was, with the relation that it belongs to.
+-- cte: lost(line, relid) union
 SELECT format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
 SELECT format('the row type of view %s has privileges or a comment', name), vw.oid
 FROM vw JOIN pg_type y ON y.oid = vw.reltype
@@ -107,10 +109,6 @@ FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
     has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
   FROM pg_trigger g WHERE g.tgrelid = vw.oid AND NOT g.tgisinternal) p(what, has)
 WHERE NOT p.has
-
--- ... and all of it, with the relation that it belongs to.
--- cte: lost(line, relid) union
-SELECT line, relid FROM lost_view
 SELECT format('%s is owned by role %I, but table %s by role %I',
     pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
     $tables[1]::regclass, o.rolname), r.oid
@@ -138,14 +136,13 @@ SELECT format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.
 FROM trg JOIN pg_trigger g USING (oid) JOIN owner o
   ON NOT has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
 
--- Functions and operators, with the least number of arguments; and types, whose names can be called
+-- Functions and operators, with the arguments that they need; and types, whose names can be called
 -- like functions with one argument, which they are then cast to.
 -- cte: callable(classid, oid, name, schema, owner, needed) union
 SELECT 'pg_proc'::regclass::oid, p.oid, p.proname, p.pronamespace, p.proowner,
   p.pronargs - p.pronargdefaults - (p.provariadic <> 0)::int
 FROM pg_proc p
-SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner, 2
-FROM pg_operator o
+SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner, 2 FROM pg_operator o
 SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, 1
 FROM pg_type y LEFT JOIN pg_class k ON k.oid = y.typrelid
 WHERE coalesce(k.relkind, 'c') = 'c'
@@ -202,10 +199,11 @@ UNION
 -- the partition key
 SELECT 'pg_class'::regclass, relid FROM own_target WHERE gets_ids
 
--- That, what is created again from its text, and what functions and operators it calls.
+-- This, and what is created again from its text.
 -- cte: looked_up(classid, objid)
 SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone UNION SELECT * FROM evaluated
 
+-- ... and the functions and operators that it calls.
 -- cte: looking_up(classid, objid, called_class, called)
 SELECT o.classid, o.objid, d.refclassid, d.refobjid
 FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)

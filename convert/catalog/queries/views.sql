@@ -45,7 +45,6 @@ FROM vw JOIN pg_index i ON i.indrelid = vw.oid JOIN pg_class c ON c.oid = i.inde
       FROM pg_tablespace s WHERE s.oid = c.reltablespace
     UNION ALL SELECT 4, format('ALTER MATERIALIZED VIEW %s CLUSTER ON %I', name, c.relname)
       WHERE i.indisclustered
-    UNION ALL SELECT 5, {comment_on('INDEX ' || n.index, c.oid, pg_class)}
     UNION ALL SELECT 6, format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s', n.index,
         a.attnum, a.attstattarget)
       FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attstattarget >= 0) o(stage, command)
@@ -68,7 +67,6 @@ FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
   JOIN pg_namespace n ON n.oid = s.stxnamespace
   CROSS JOIN LATERAL (VALUES (7, pg_get_statisticsobjdef(s.oid)),
     (8, format('ALTER STATISTICS %I.%I OWNER TO %s', n.nspname, s.stxname, s.stxowner::regrole)),
-    (9, {comment_on(format('STATISTICS %I.%I', n.nspname, s.stxname), s.oid, pg_statistic_ext)}),
     (9, CASE WHEN s.stxstattarget >= 0 THEN {set_statistics(n.nspname, s.stxname,
       s.stxstattarget)} END)) o(stage, command)
 SELECT 10, depth, vw.oid, 0, format('REVOKE ALL ON TABLE %s FROM %s', name, {grantee})
@@ -86,19 +84,8 @@ SELECT 13, depth, vw.oid, f.adnum, format('ALTER VIEW %s ALTER COLUMN %I SET DEF
   pg_get_expr(f.adbin, f.adrelid))
 FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
-SELECT 14, depth, oid, 0, {comment_on(format('%s %s', {kind}, name), oid, pg_class)}
-FROM vw
-SELECT 14, depth, vw.oid, w.oid, {comment_on(format('RULE %I ON %s', w.rulename, name), w.oid,
-  pg_rewrite)}
-FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid AND w.rulename = '_RETURN'
-SELECT 15, depth, vw.oid, a.attnum, format('COMMENT ON COLUMN %s.%I IS ', name, a.attname)
-  || quote_literal(col_description(vw.oid, a.attnum))
-FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid
-SELECT o.stage, depth, vw.oid, g.oid, o.command
+SELECT 16, depth, vw.oid, g.oid, pg_get_triggerdef(g.oid)
 FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal
-  CROSS JOIN LATERAL (VALUES (16, pg_get_triggerdef(g.oid)),
-    (17, {comment_on(format('TRIGGER %I ON %s', g.tgname, name), g.oid, pg_trigger)}))
-    o(stage, command)
 SELECT 18, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
 FROM vw WHERE relkind = 'm' AND relispopulated
 
@@ -108,9 +95,7 @@ SELECT o.stage, w.oid, w.ev_class, o.command
 FROM rul JOIN pg_rewrite w USING (oid)
   CROSS JOIN LATERAL (VALUES (1, rtrim(pg_get_ruledef(w.oid), ';')),
     (2, CASE WHEN w.ev_enabled <> 'O' THEN format('ALTER TABLE %s %s RULE %I', w.ev_class::regclass,
-      {trigger_state(w.ev_enabled)}, w.rulename) END),
-    (3, {comment_on(format('RULE %I ON %s', w.rulename, w.ev_class::regclass), w.oid,
-      pg_rewrite)})) o(stage, command)
+      {trigger_state(w.ev_enabled)}, w.rulename) END)) o(stage, command)
 
 -- Policies and triggers, from the CTEs pol and trg, in which depth increases to partitions.
 -- cte: attached_statement(stage, depth, oid, command) union
@@ -125,15 +110,23 @@ FROM pol JOIN pg_policy p USING (oid)
       (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ')
         FROM unnest(p.polroles) r),
       ' USING (' || pg_get_expr(p.polqual, p.polrelid) || ')',
-      ' WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')')),
-    (2, {comment_on(t.name, p.oid, pg_policy)})) o(stage, command)
+      ' WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')'))) o(stage, command)
 SELECT o.stage, trg.depth, g.oid, o.command
 FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
-  CROSS JOIN LATERAL (SELECT format('%I ON %s', g.tgname, g.tgrelid::regclass)) t(name)
-  CROSS JOIN LATERAL (VALUES (-1, CASE g.tgparentid WHEN 0 THEN 'DROP TRIGGER ' || t.name END),
+  CROSS JOIN LATERAL (VALUES (-1, CASE g.tgparentid WHEN 0
+      THEN format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass) END),
     (3, CASE g.tgparentid WHEN 0 THEN pg_get_triggerdef(g.oid) END),
     (4, CASE WHEN g.tgenabled <> coalesce(p.tgenabled, 'O') THEN format('ALTER TABLE %s %s '
-      'TRIGGER %I', g.tgrelid::regclass, {trigger_state(g.tgenabled)}, g.tgname) END),
-    (5, {comment_on('TRIGGER ' || t.name, g.oid, pg_trigger)}),
--- a constraint trigger
-    (5, {comment_on('CONSTRAINT ' || t.name, g.tgconstraint, pg_constraint)})) o(stage, command)
+      'TRIGGER %I', g.tgrelid::regclass, {trigger_state(g.tgenabled)}, g.tgname) END))
+    o(stage, command)
+
+-- The comments of objects, for when these have been created again.
+-- snippet: comments(objects)
+SELECT o.*, format('COMMENT ON %s %s IS %L',
+  upper(regexp_replace(i.type, '^(table|.*view) (?=c)| object$', '')), i.identity, d.description)
+FROM {objects} o(classid, objid)
+  JOIN pg_description d ON (d.classoid, d.objoid) = (o.classid, o.objid)
+  CROSS JOIN LATERAL pg_identify_object(d.classoid, d.objoid, d.objsubid) i
+
+-- cte: gone_comment(classid, objid, relid, command)
+{comments(gone)}

@@ -121,9 +121,49 @@ GROUP BY t.relid, t.table_name, t.added
 HAVING 23 + count(*) / 8 + t.added + sum(a.attlen) FILTER (WHERE a.attnotnull AND a.attlen > 0)
   > current_setting('block_size')::int - 32
 
--- Constraints are created again, with triggers that are enabled as usual.
--- list: trigger_obstacles obstacles
+-- What prevents that what depends on the columns comes back.  An online conversion drops, and
+-- creates again, other objects with a column: online/obstacles.c.
+-- list: recreated_obstacles obstacles
 
+-- hint: Drop objects that depend on a column, convert, and create them again, or use
+--   snowflake_convert_online().
+SELECT format('%s depends on %s',
+    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
+FROM target t
+  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
+  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
+  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+WHERE t.change = 'widen' AND NOT $online
+AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
+                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+      OR NOT g.tgisinternal
+      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
+AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+
+-- An index is created again with each of its columns, also those that it merely includes, and so is
+-- its constraint.  What depends on these, but not on the column, is not, and prevents that.
+-- hint: Drop objects that depend on an index or key with a column, convert, and create them again.
+SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+    pg_describe_object(n.classid, n.objid, 0)), t.column_name
+FROM target t
+  JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+  LEFT JOIN pg_constraint u ON u.conindid = i.indexrelid AND u.contype IN ('p', 'u', 'x')
+  CROSS JOIN LATERAL (VALUES ('pg_class'::regclass, i.indexrelid),
+    ('pg_constraint'::regclass, u.oid)) n(classid, objid)
+  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.deptype) = (n.classid, n.objid, 'n')
+WHERE t.change = 'widen'
+AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+AND NOT EXISTS (
+  SELECT FROM pg_depend c
+  WHERE (c.classid, c.objid) = (d.classid, d.objid)
+  AND {on_column(c, t)})
+
+-- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
+--   --schema-only has their statements.
+SELECT line, relid::regclass::text FROM lost
+
+-- Constraints are created again, with triggers that are enabled as usual.
 -- hint: Enable such triggers with ALTER TABLE ... ENABLE TRIGGER, or drop the constraints.
 SELECT format('triggers of constraint %I of table %s are not enabled as usual', k.conname,
     k.conrelid::regclass), format('table %s', k.conrelid::regclass)
@@ -265,29 +305,8 @@ SELECT format('row-level security is forced for role %2$I, the owner of table %1
   rolname), format('table %s', name)
 FROM owned WHERE forced AND NOT bypasses
 
--- The same of direct conversions, but an online one creates other objects again:
--- online/obstacles.c.
+-- What prevents direct conversions alone.
 -- list: direct_obstacles obstacles
-
--- hint: Drop objects that depend on a column, convert, and create them again, or use
---   snowflake_convert_online().
-SELECT format('%s depends on %s',
-    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
-FROM target t
-  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
-    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
-  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
-  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-WHERE t.change = 'widen'
-AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
-                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
-      OR NOT g.tgisinternal
-      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
-AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-
--- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
---   --schema-only has their statements.
-SELECT line, relid::regclass::text FROM lost
 
 -- hint: Increase max_locks_per_transaction, and restart the server.
 SELECT format('the conversion needs about %s locks, for which max_locks_per_transaction must be '

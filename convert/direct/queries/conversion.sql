@@ -28,16 +28,15 @@ SELECT oid FROM row_function WHERE owned ORDER BY 1
 SELECT attname, relid FROM target WHERE change = 'widen'
 ORDER BY key, NOT is_root, relid, attnum
 
--- What cures a column that is not widened: an argument of the conversion, or, of one table, a
--- statement.
--- snippet: widening(hint)
-CASE WHEN $schema <> 0 THEN {hint}
-  WHEN $online THEN format('To widen it while it is in use, run CALL '
+-- What cures a column of one table that is not widened; of a schema, an argument does.
+-- cte: widening(relid, attnum, hint)
+SELECT relid, attnum, CASE WHEN $online THEN format('To widen it while it is in use, run CALL '
     '%s.snowflake_convert_online(%L::regclass, %L::name, until => ''swap''::text) first, and then '
     'DROP TRIGGER "~snowflake_swapped" ON %2$s.', (SELECT extnamespace::regnamespace
       FROM pg_extension WHERE extname = 'snowflake_convert'), relid::regclass, attname)
   ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
     attname) END
+FROM found WHERE $schema = 0
 
 -- list: notices notices
 
@@ -76,18 +75,18 @@ FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.ch
 -- notice: first | list | columns that hold a key without a foreign key stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
   format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
-  {widening('New IDs do not fit into these columns. To widen them, specify widen => ''keys''; '
-    'those of other roles are widened by their owners, and those of partition keys need a new '
-    'table.')}
-FROM found h
+  coalesce(w.hint, 'New IDs do not fit into these columns. To widen them, specify '
+    'widen => ''keys''; those of other roles are widened by their owners, and those of partition '
+    'keys need a new table.')
+FROM found h LEFT JOIN widening w USING (relid, attnum)
 WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- notice: first | list | columns might hold a key, and stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
   format('it might hold a key, and stays %s: %s', type, reason), NULL,
-  {widening(format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all of them.',
-    replace(path, '''', '''''')))}
-FROM found h
+  coalesce(w.hint, format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all '
+    'of them.', replace(path, '''', '''''')))
+FROM found h LEFT JOIN widening w USING (relid, attnum)
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- notice: first | list | columns that might hold keys cannot hold new IDs
@@ -232,33 +231,20 @@ WHERE replaced AND NOT is_identity
 AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))
 
 -- The catalogs record no dependencies on functions of the server.
--- notice: warning | list | functions or defaults might use the sequences of keys
-WITH user_of(oid, pattern) AS (
-  SELECT g.tgfoid, NULL FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid
-    AND NOT g.tgisinternal
-  WHERE t.is_key
-  UNION
-  SELECT NULL, {word(r.relname::text)}
-  FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.is_root)
-SELECT name, name, 'it might use the sequence of a key', NULL,
+-- notice: warning | list | functions might use the sequences of keys
+SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
+  'it might use the sequence of a key', NULL,
   'Use the value that INSERT ... RETURNING returns, or that of the row. Afterwards lastval() '
   'returns the number of another sequence, pg_get_serial_sequence() returns NULL, and '
   'OVERRIDING USER VALUE stores what is given.'
-FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
-      WHERE p.prosrc ~* E'\\m(lastval|pg_get_serial_sequence|overriding\\s+user\\s+value)\\M'
-      AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)
-      AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
-      UNION ALL
-      SELECT format('default of column %I of table %s', a.attname, r.oid::regclass)
-      FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid AND r.relpersistence <> 't'
-        JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
-      WHERE f.oid NOT IN (SELECT oid FROM key_default)
-      AND (strpos(f.adbin::text, ':funcid ' || 'lastval()'::regprocedure::oid || ' ') > 0
-            OR CASE WHEN strpos(f.adbin::text,
-              ':funcid ' || 'pg_get_serial_sequence(text,text)'::regprocedure::oid || ' ') > 0
-              THEN EXISTS (SELECT FROM user_of u
-                WHERE pg_get_expr(f.adbin, f.adrelid) ~* u.pattern) END)) f(name)
-WHERE EXISTS (SELECT FROM seq WHERE replaced)
+FROM pg_proc p
+WHERE p.prosrc ~* E'\\m(lastval|pg_get_serial_sequence|overriding\\s+user\\s+value)\\M'
+AND EXISTS (SELECT FROM target t JOIN pg_class r ON r.oid = t.relid
+            WHERE t.is_key
+            AND (t.is_root AND p.prosrc ~* {word(r.relname::text)}
+                 OR EXISTS (SELECT FROM pg_trigger g WHERE (g.tgrelid, g.tgfoid) = (r.oid, p.oid))))
+AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
+AND EXISTS (SELECT FROM seq WHERE replaced)
 
 -- By names and words alone: what it does with them is not known, and its source is somewhere else.
 -- Keys may be in temporary tables and in JSON, too.
@@ -302,13 +288,14 @@ FROM row_function WHERE NOT owned
 -- cte: recreated_statement(step, place, command) union
 SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
 FROM rul JOIN pg_rewrite r USING (oid)
-SELECT -2, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
-SELECT CASE WHEN stage < 0 THEN -1 ELSE 12 + stage END, depth::text, command
+SELECT CASE WHEN stage < 0 THEN -2 ELSE 12 + stage END, depth::text, command
 FROM attached_statement
+SELECT -1, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
 SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
   lpad(n::text, 19, '0')), command
 FROM view_statement v
 SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
+SELECT 18, '', command FROM gone_comment
 
 -- cte: altered
 SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition

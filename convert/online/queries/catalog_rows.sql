@@ -33,19 +33,15 @@ row_user u JOIN pg_proc r ON r.oid = u.oid WHERE {may_alter(u.owner, r)}
 -- texts: tables
 -- name: changers
 WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))
-SELECT r.xmax::text FROM {class_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {attribute_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {sequence_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {statistics_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {publication_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {trigger_function_rows} AND r.xmax <> 0
-UNION
-SELECT r.xmax::text FROM {row_function_rows} AND r.xmax <> 0
+SELECT xmax::text
+FROM (SELECT r.xmax FROM {class_rows}
+      UNION SELECT r.xmax FROM {attribute_rows}
+      UNION SELECT r.xmax FROM {sequence_rows}
+      UNION SELECT r.xmax FROM {statistics_rows}
+      UNION SELECT r.xmax FROM {publication_rows}
+      UNION SELECT r.xmax FROM {trigger_function_rows}
+      UNION SELECT r.xmax FROM {row_function_rows}) r(xmax)
+WHERE xmax <> 0
 
 -- name: lock_rows
 WITH c AS (SELECT FROM {class_rows} FOR NO KEY UPDATE OF r NOWAIT),
@@ -61,32 +57,18 @@ UNION ALL SELECT FROM b UNION ALL SELECT FROM f
 WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))
 SELECT FROM {row_function_rows} FOR NO KEY UPDATE OF r NOWAIT
 
--- Functions in the definitions that a swap reads and writes again.
+-- Functions in definitions of what depends on tables, some of which a swap reads and writes again.
 -- name: functions_of_tables
-SELECT r.oid
-FROM pg_proc r
-WHERE r.oid IN (
-  SELECT d.refobjid FROM pg_depend d
-  WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid, d.objid) IN (
-    SELECT 'pg_policy'::regclass::oid, oid FROM pg_policy WHERE polrelid = ANY ($tables::oid[])
-    UNION ALL
-    SELECT 'pg_rewrite'::regclass, oid FROM pg_rewrite WHERE ev_class = ANY ($tables::oid[])
-    UNION ALL
-    SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($tables::oid[])
-    UNION ALL
-    SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
-    UNION ALL
-    SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY ($tables::oid[])
-    UNION ALL
-    SELECT 'pg_publication_rel'::regclass, oid FROM pg_publication_rel
-    WHERE prrelid = ANY ($tables::oid[])))
-ORDER BY r.oid
+SELECT DISTINCT f.refobjid
+FROM pg_depend d JOIN pg_depend f ON (f.classid, f.objid) = (d.classid, d.objid)
+WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY ($tables::oid[])
+AND f.refclassid = 'pg_proc'::regclass
+ORDER BY 1
 
 -- Who has a transaction?
 -- texts: transaction
 -- name: owner_of_transaction
-SELECT CASE WHEN l.pid IS NOT NULL THEN {process(Process)}
-    ELSE format('Prepared transaction %L of %s', p.gid, p.owner) END
+SELECT {lock_owner}
 FROM pg_locks l LEFT JOIN pg_stat_activity USING (pid)
   LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid
 WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted

@@ -6,18 +6,14 @@ coalesce(a.backend_type = 'autovacuum worker'
 -- Who holds a lock on relations for longer than $age, in a mode that is not among $modes?
 -- texts: relations, age, modes
 -- name: holder
-SELECT CASE WHEN l.pid IS NULL
-    THEN format('Prepared transaction %L of %s has a lock on %s, and was prepared %s ago.',
-      p.gid, p.owner, l.relation::regclass, x.age)
-    ELSE format('Process %s (%s, %s) has a lock on %s, in a transaction that is %s old.', a.pid,
-      coalesce(a.usename, a.backend_type),
-      coalesce(nullif(a.application_name, ''), a.backend_type), l.relation::regclass, x.age) END
+SELECT format('%s has a lock on %s, in a transaction that is %s old.', {lock_owner},
+  l.relation::regclass, date_trunc('milliseconds', clock_timestamp() - b.since))
 FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
-  LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid'
-    AND t.granted AND t.virtualtransaction = l.virtualtransaction
-  LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid
+  LEFT JOIN LATERAL (
+    SELECT p.* FROM pg_locks t JOIN pg_prepared_xacts p ON p.transaction = t.transactionid
+    WHERE l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid' AND t.granted
+    AND t.virtualtransaction = l.virtualtransaction) p ON true
   CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)
-  CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', clock_timestamp() - b.since)) x(age)
 WHERE l.locktype = 'relation' AND l.granted
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND l.pid IS DISTINCT FROM pg_backend_pid()

@@ -1,43 +1,8 @@
--- What is dropped and created again: class, OID, description.
--- cte: gone(classid, objid)
-SELECT 'pg_class'::regclass::oid, oid FROM vw
-UNION ALL SELECT 'pg_type'::regclass, reltype FROM vw
-UNION ALL SELECT 'pg_type'::regclass, y.typarray FROM vw JOIN pg_type y ON y.oid = vw.reltype
-UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM idx
-UNION ALL SELECT 'pg_constraint'::regclass, con FROM idx WHERE con IS NOT NULL
-UNION ALL SELECT 'pg_constraint'::regclass, oid FROM fkey
-UNION ALL SELECT 'pg_constraint'::regclass, oid FROM chk
-UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat
-UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d ON {on_column(d, col)}
-WHERE d.classid = 'pg_policy'::regclass
-UNION ALL SELECT 'pg_trigger'::regclass, oid FROM triggered
-UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
-UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid
-
 -- snippet: lines(entries)
 SELECT line COLLATE "C", NULL::text AS object, hint
 FROM ({entries}) o(number, hint, line)
 GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
-
--- Publications of tables that have a new column, for the rows of its changes.
--- snippet: published(changes)
-FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b
- WHERE relid IN (SELECT relid FROM col) AND ({changes}) AND r.relkind <> 'p'
-   AND r.relpersistence = 'p'
- AND (b.puballtables
-      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor
-        JOIN pg_publication_namespace n
-                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)
-      OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prpubid = b.oid
-        AND p.prrelid = up.ancestor
-                 WHERE up.relid = r.oid))
-
--- Has a table an index by which a subscription finds a row?  Without one, it
--- compares all columns, and those that it does not receive with NULL.
--- snippet: has_key
-EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
-         AND (i.indisprimary OR i.indisreplident) AND i.indimmediate AND i.indisvalid)
 
 -- The body of a function without comments; and without calls of functions
 -- that have no parentheses in their arguments, because an argument does not
@@ -61,11 +26,18 @@ E'\\minsert\\s+into\\M[^;]*(\\m(new|old)\\M\\s*(\\)\\s*|[^;().\\s][^;()]*)\\)'
 
 -- list: online_obstacles lines
 
+-- Until the swap, an old and a new foreign key both act on a referencing row, in the order of the
+-- names of their triggers, which contain OIDs as text.  If the new one is first, the trigger that
+-- copies columns undoes what it sets, and the old one sets both.  With SET DEFAULT, which looks for
+-- referencing rows once more, it would fail.
 -- hint: A foreign key from one partitioned table to another can only be created with a check of
---   all rows under locks. Drop it, convert, and create it again, or use snowflake_convert().
+--   all rows under locks, and one with SET DEFAULT could have statements of clients fail. Drop it,
+--   convert, and create it again, or use snowflake_convert().
 SELECT format('foreign key %I of table %s is between partitioned tables', conname,
   conrelid::regclass)
 FROM fkey WHERE late AND relkind = 'p'
+SELECT format('foreign key %I of table %s has SET DEFAULT', conname, conrelid::regclass)
+FROM fkey WHERE 'd' IN (confdeltype, confupdtype) AND NOT internal
 
 -- A new one of the table could take over that one, and not its own.
 -- hint: Drop foreign keys of partitions that their tables have as well.
@@ -87,18 +59,13 @@ FROM (SELECT t.team, sum(4 + 5 * (SELECT count(*) FROM idx WHERE idx.indrelid = 
                    + current_setting('max_prepared_transactions')::int)) r(room)
 WHERE relkind = 'p' AND needed > room
 
--- hint: Convert tables that inherit with snowflake_convert().
+-- hint: Convert temporary tables, and tables that inherit, with snowflake_convert().
+SELECT format('table %s is temporary', name)
+FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'
 SELECT format('table %s has a parent or child table', name)
 FROM tab JOIN pg_class r ON r.oid = tab.relid
 WHERE r.relkind <> 'p' AND NOT r.relispartition AND tab.root IN (SELECT relid FROM swapping)
 AND EXISTS (SELECT FROM pg_inherits i WHERE r.oid IN (i.inhrelid, i.inhparent))
-
--- hint: A table has room for 1600 columns. Use snowflake_convert().
-SELECT format('table %s has %s columns, those that were dropped included, and needs %s more',
-  name, r.relnatts, count(*))
-FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN col USING (relid) WHERE newnum IS NULL
-  AND NOT prepared
-GROUP BY name, r.relnatts HAVING r.relnatts + count(*) > 1600
 
 -- As in the manual's examples of an audit trigger.
 -- hint: Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones
@@ -124,78 +91,49 @@ AND (source
                 '(\\mtable\\M[^;]*|\\mselect\\M([^;()]*,)?(\\s*(all|distinct)\\M)?\\s*(\\w+\\s*\\.\\s*)?\\*[^;]*)'
                 || {word(t.name::text)})))
 
--- hint: Convert temporary tables with snowflake_convert().
-SELECT format('table %s is temporary', name)
-FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'
-
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again: pg_dump --schema-only has their statements.
+-- hint: Drop objects that cannot be carried over, convert, and create them again: pg_dump
+--   --schema-only has their statements.
 SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
   t.column_name)
 FROM col JOIN target t USING (relid, attnum)
-  JOIN pg_depend d ON {on_column(d, col)}
+  JOIN pg_depend d ON {on_column(d, t)}
   LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
   LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
   LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid
-  LEFT JOIN (pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class)
-    ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
 WHERE NOT coalesce(CASE d.classid
   WHEN 'pg_class'::regclass THEN c.relkind IN ('i', 'I') OR c.relkind = 'S'
     AND d.deptype IN ('a', 'i')
-  WHEN 'pg_constraint'::regclass THEN k.contype IN ('c', 'f', 'n')
-    OR k.contype IN ('p', 'u') AND NOT k.condeferrable
   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)
-  WHEN 'pg_rewrite'::regclass THEN v.relkind = 'v' AND r.rulename = '_RETURN'
   WHEN 'pg_policy'::regclass THEN p.polrelid = col.relid
   ELSE d.classid IN ('pg_trigger'::regclass, 'pg_publication_rel'::regclass,
-    'pg_statistic_ext'::regclass) END, false)
-SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    pg_describe_object(gone.classid, gone.objid, 0))
-FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.objid)
-  LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
-    AND r.rulename = '_RETURN'
-    AND (r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')
--- the rule of a materialized view depends on that view, too
-         OR (gone.classid, gone.objid) = ('pg_class'::regclass, r.ev_class))
-WHERE d.deptype <> 'i' AND r.oid IS NULL
-AND (d.classid = 'pg_policy'::regclass OR (d.classid, d.objid) NOT IN (SELECT classid, objid
-  FROM gone))
+    'pg_statistic_ext'::regclass, 'pg_rewrite'::regclass, 'pg_constraint'::regclass) END, false)
+-- Since 18, there are constraints that are not enforced, and temporal ones.
+SELECT format('%s cannot be carried over', pg_describe_object(classid, objid, 0))
+FROM (SELECT 'pg_class'::regclass, oid FROM vw WHERE relkind = 'm'
+      UNION ALL SELECT 'pg_rewrite'::regclass, oid FROM rul
+      UNION ALL SELECT 'pg_rewrite'::regclass, r.oid
+      FROM pg_rewrite r JOIN col ON col.relid = r.ev_class
+      UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint k
+      WHERE k.oid IN (SELECT oid FROM fkey UNION SELECT oid FROM chk UNION SELECT con FROM idx)
+      AND (k.contype = 'x' OR k.condeferrable AND k.contype <> 'f'
+           OR to_jsonb(k) @> '{"conenforced": false}' OR to_jsonb(k) @> '{"conperiod": true}'))
+    o(classid, objid)
 SELECT format('%s is a member of, or depends on, extension %I',
-    pg_describe_object(gone.classid, gone.objid, 0), e.extname)
-FROM gone JOIN pg_depend d ON (d.classid, d.objid) = (gone.classid, gone.objid)
-  AND d.deptype IN ('e', 'x')
+    pg_describe_object(o.classid, o.objid, 0), e.extname)
+FROM (SELECT 'pg_class'::regclass, indexrelid FROM idx
+      UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat) o(classid, objid)
+  JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid) AND d.deptype IN ('e', 'x')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
 -- A row has all columns of its table, in their order.
 SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass,
   indexrelid, 0))
 FROM pg_index WHERE indrelid IN (SELECT relid FROM col)
 AND concat(indexprs, indpred) ~ ':varattno 0 '
-SELECT format('exclusion constraint %I of table %s depends on a converted column', conname,
-  tab.name)
-FROM idx JOIN tab ON tab.relid = indrelid JOIN pg_constraint k ON k.oid = con
-WHERE k.contype = 'x'
-AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))
--- Since 18: constraints that are not enforced, and temporal ones.
-SELECT format('constraint %I of table %s is not enforced, or temporal', conname,
-  conrelid::regclass)
-FROM pg_constraint k
-WHERE (oid IN (SELECT oid FROM fkey UNION ALL SELECT oid FROM chk UNION ALL SELECT con FROM idx))
-AND (to_jsonb(k) @> '{"conenforced": false}' OR to_jsonb(k) @> '{"conperiod": true}')
 
 -- hint: Remove security labels, convert, and set them again.
-SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))
-FROM pg_seclabel l WHERE (l.classoid, l.objoid) IN (SELECT classid, objid FROM gone)
-OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)
-
--- hint: Give the views that depend on a converted column the owner of the table.
-SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,
-    vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)
-FROM vw, tab WHERE tab.relid = $tables[1] AND tab.relowner <> vw.relowner
-
--- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
---   --schema-only has their statements.
-SELECT line FROM lost_view
+SELECT format('%s has a security label', column_name)
+FROM col JOIN target USING (relid, attnum) JOIN pg_seclabel l
+  ON (l.classoid, l.objoid, l.objsubid) = ('pg_class'::regclass, relid, attnum)
 
 -- hint: Take the table out of such publications, or give them the owner of the table.
 SELECT format('publication %I has a column list or row filter with %s, and is owned by role %s',
@@ -206,43 +144,34 @@ FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)
   JOIN pg_publication_rel p ON p.oid = d.objid JOIN pg_publication b ON b.oid = p.prpubid
 WHERE NOT pg_has_role(tab.relowner, b.pubowner, 'USAGE')
 
--- hint: Give the table a primary key, here and on subscribers, or take it out of the publication,
---   because the rows are updated.
-SELECT format('publication %I publishes updates of table %s, which has no replica identity',
-  b.pubname, tab.name)
-{published(b.pubupdate)}
-AND r.relreplident <> 'f'
-AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
-                AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i'
-                  THEN i.indisreplident END)
-
--- hint: Give the table a primary key, here and on subscribers, or take it out of the publication.
---   Subscribers would compare all columns, and ignore UPDATE and DELETE without an error as long
---   as they have other columns.
-SELECT format('publication %I publishes changes of table %s, which has REPLICA IDENTITY FULL '
-  'and no primary key', b.pubname, tab.name)
-{published(b.pubupdate OR b.pubdelete)}
-AND r.relreplident = 'f' AND NOT {has_key}
-
--- hint: Give the table a primary key, or take it out of the subscription. It would compare all
---   columns, and ignore UPDATE and DELETE without an error until the swap.
-SELECT format('a subscription receives table %s, which has no primary key', tab.name)
-FROM tab JOIN pg_class r ON r.oid = tab.relid
-WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p' AND NOT {has_key}
-AND EXISTS (SELECT FROM up JOIN pg_subscription_rel s ON s.srrelid = up.ancestor
-WHERE up.relid = tab.relid)
+-- All rows are updated.  Without an index that a subscription finds a row by, it compares all
+-- columns, and those that it does not receive with NULL.
+-- hint: Give the table a primary key, here and on subscribers, or take it out of the publication or
+--   subscription. UPDATE would fail, or subscriptions ignore UPDATE and DELETE without an error as
+--   long as they have other columns.
+SELECT format('%s has table %s, which has no primary key or replica identity', p.name, tab.name)
+FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN LATERAL (
+  SELECT format('publication %I', b.pubname) FROM pg_publication b
+  WHERE (b.pubupdate OR b.pubdelete) AND r.relpersistence = 'p'
+  AND (b.puballtables
+       OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor
+                    JOIN pg_publication_namespace n ON n.pnnspid = a.relnamespace
+                  WHERE up.relid = r.oid AND n.pnpubid = b.oid)
+       OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prrelid = up.ancestor
+                  WHERE up.relid = r.oid AND p.prpubid = b.oid))
+  UNION
+  SELECT format('subscription %I', b.subname)
+  FROM up JOIN pg_subscription_rel s ON s.srrelid = up.ancestor
+    JOIN pg_subscription b ON b.oid = s.srsubid
+  WHERE up.relid = r.oid) p(name)
+WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p'
+AND (r.relreplident = 'n'
+     OR NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
+                    AND (i.indisprimary OR i.indisreplident) AND i.indimmediate AND i.indisvalid))
 
 -- hint: Drop what was created for an index, constraint or statistics object that was dropped or
 --   renamed since then; the conversion creates it again if it is needed.
 SELECT format('%s has no counterpart any more', what) FROM single
-
--- hint: Rename what has a name that begins with "snowflake_new_".
-SELECT format('%s has a name that the conversion uses', pg_describe_object(o.classid, o.objid, 0))
-FROM (SELECT 'pg_constraint'::regclass, oid, conname FROM fkey WHERE conparentid = 0
-  UNION ALL SELECT 'pg_constraint'::regclass, oid, conname FROM chk
-  UNION ALL SELECT 'pg_class'::regclass, indexrelid, relname FROM idx
-  UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxname FROM stat) o(classid, objid, name)
-WHERE starts_with(name::text, 'snowflake_new_')
 
 -- hint: Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger.
 SELECT format('trigger %I of table %s would be fired after trigger ~snowflake_new', g.tgname,
@@ -257,10 +186,6 @@ SELECT format('subscription %I receives table %s in binary format', b.subname, t
 FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscription b
   ON b.oid = r.srsubid
 WHERE relid IN (SELECT relid FROM col) AND b.subbinary
-
--- hint: Drop the rules of the tables, convert, and create them again.
-SELECT format('rule %I of table %s', r.rulename, tab.name)
-FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT relid FROM col)
 
 -- hint: Drop one of the foreign keys, convert, and create it again.
 SELECT format('tables that reference each other in a circle: %s', name)
@@ -289,10 +214,6 @@ FROM tab CROSS JOIN LATERAL (
   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner,
     s.spcname, 'CREATE')
   FROM (SELECT DISTINCT spcname FROM idx WHERE indrelid = tab.relid AND spcname IS NOT NULL) s
-  UNION ALL
-  SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure),
-    has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')
-  FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)
   ) p(what, has)
 WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has
 
@@ -315,40 +236,23 @@ AND NOT EXISTS (SELECT FROM pg_constraint k
 -- hint: Rename or drop what has a name that the conversion uses, or attach the table again if it
 --   was a partition. If it is left from a conversion whose trigger was changed, call
 --   snowflake_convert_undo().
-SELECT format('%s is in the way', w.what)
-FROM tab CROSS JOIN LATERAL (
-  SELECT format('column %I of table %s', newname, tab.name) FROM col
-  WHERE col.relid = tab.relid AND newnum IS NOT NULL AND NOT prepared
-  UNION ALL
-  SELECT format('trigger %I of table %s', g.tgname, tab.name) FROM pg_trigger g
-  WHERE g.tgrelid = tab.relid AND g.tgfoid <> (SELECT oid FROM copier)
-  AND g.tgname IN ('~snowflake_new', '~snowflake_swapped')
-  UNION ALL
-  SELECT format('constraint %I of table %s', k.conname, tab.name) FROM pg_constraint k
-  WHERE k.conrelid = tab.relid
-    AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check') AND NOT prepared
-  UNION ALL
-  SELECT format('relation %I.%I', n.nspname, c.relname)
-  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE c.relname IN ('snowflake_new_definitions', 'snowflake_new_definitions_object')
-  AND n.nspname = tab.nspname
-  UNION ALL
-  SELECT format('relation %I.%I', idx.nspname, c.relname)
-  FROM idx JOIN pg_class c ON c.relname = idx.newname
-    AND c.relnamespace = (SELECT relnamespace FROM pg_class o WHERE o.oid = idx.indexrelid)
-  WHERE idx.indrelid = tab.relid AND idx.relkind = 'i' AND (idx.newoid IS NULL OR NOT prepared)
-  UNION ALL
-  SELECT format('constraint %I of table %s', newname, tab.name)
-  FROM (SELECT conrelid, newname, newoid FROM fkey UNION ALL SELECT conrelid, newname, newoid
-    FROM chk) k
-  WHERE k.conrelid = tab.relid AND k.newoid IS NOT NULL AND relid IN (SELECT relid FROM col)
-    AND NOT prepared
-  UNION ALL
-  SELECT format('statistics object %I.%I', stat.nspname, newname)
-  FROM stat JOIN pg_statistic_ext f ON f.stxname = stat.newname
-    AND f.stxnamespace = stat.stxnamespace
-  WHERE stat.stxrelid = tab.relid AND (stat.newoid IS NULL OR NOT prepared)
-  ) w(what) WHERE tab.root IN (SELECT relid FROM swapping)
+SELECT format('%s is in the way', what)
+FROM (
+  SELECT relid, 'pg_class'::regclass, relid, newnum::int FROM col
+  UNION ALL SELECT tgrelid, 'pg_trigger'::regclass, oid, 0 FROM pg_trigger
+  WHERE tgname IN ('~snowflake_new', '~snowflake_swapped') AND tgfoid <> (SELECT oid FROM copier)
+  UNION ALL SELECT conrelid, 'pg_constraint'::regclass, oid, 0 FROM pg_constraint
+  WHERE starts_with(conname::text, 'snowflake_new_')
+  AND (contype = 'c' OR oid IN (SELECT unnest(ARRAY[oid, newoid]) FROM fkey))
+  UNION ALL SELECT relid, 'pg_class'::regclass,
+    to_regclass(format('%I.snowflake_new_definitions', nspname)), 0 FROM tab
+  UNION ALL SELECT indrelid, 'pg_class'::regclass,
+    to_regclass(format('%I.%I', nspname, newname)), 0 FROM idx
+  UNION ALL SELECT stat.stxrelid, 'pg_statistic_ext'::regclass, f.oid, 0
+  FROM stat JOIN pg_statistic_ext f ON f.stxname = newname AND f.stxnamespace = stat.stxnamespace
+  ) o(relid, classid, objid, objsubid) JOIN tab USING (relid)
+  CROSS JOIN LATERAL pg_describe_object(o.classid, o.objid, o.objsubid) what
+WHERE NOT prepared AND what IS NOT NULL AND relid IN (SELECT relid FROM col)
 
 -- hint: If foreign keys or columns were added or dropped since the conversion of this table
 --   began, call snowflake_convert_undo() for this table, and then snowflake_convert_online()
@@ -375,12 +279,11 @@ ORDER BY 1
 -- Functions whose code is searched, with the code in lower case, in which names
 -- are found fast.  Not those of extensions and temporary schemas, which who converts
 -- could not change.
--- snippet: searched_functions
-(SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, lower(p.prosrc COLLATE "C")
-  FROM pg_proc p
-  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))
-  AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
-  OFFSET 0) f(name, source, returns_set, lower)
+-- cte: searched(name, source, returns_set, result, lower) materialized
+SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, p.prorettype, lower(p.prosrc COLLATE "C")
+FROM pg_proc p
+WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))
+AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
 
 -- snippet: names_table
 strpos(f.lower, lower(tab.relname::text COLLATE "C")) > 0
@@ -406,27 +309,23 @@ E'("?\\w+"?\\s*\\.\\s*)?\\*\\s*'
 -- it is searched for the name of the table first.
 -- list: function_obstacles lines
 
--- hint: Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are
---   the last ones afterwards.
-SELECT format('function %s inserts into table %s without the names of columns', f.name, tab.name)
-FROM tab JOIN {searched_functions}
-  ON CASE WHEN {names_table}
-    THEN {without_comments(f.source)} ~* (E'\\minsert\\s+into\\s+' || {table_pattern}
-      || E'\\s*(\\mas\\s+\\S+\\s+)?(\\m(values|select|table|with|overriding)\\M'
-      || E'|\\(\\s*(values|select|table|with)\\M)') END
-WHERE tab.relid IN (SELECT relid FROM col)
-
--- hint: Have it name the columns (SELECT id, name, RETURNING id, name), because the converted
---   ones are the last ones afterwards.
-SELECT format('function %s inserts all columns of table %s in their order', f.name, tab.name)
-FROM tab JOIN {searched_functions}
-  ON CASE WHEN {names_table}
-    THEN {without_comments(f.source)}
-      ~* ({into_columns} || E'(select\\s+' || {all_columns} || E'from|table)\\s+' || {table_pattern}
-        || E'|\\m(delete\\s+from|update)\\s+' || {table_pattern}
+-- hint: Have it name the columns (INSERT INTO t (id, name) SELECT id, name, RETURNING id, name),
+--   because the converted ones are the last ones afterwards.
+SELECT format(m.line, f.name, tab.name)
+FROM tab JOIN searched f ON {names_table}
+  CROSS JOIN LATERAL (SELECT {without_comments(f.source)}, {table_pattern} OFFSET 0)
+    s(code, pattern)
+  CROSS JOIN LATERAL (VALUES
+    ('function %s inserts into table %s without the names of columns',
+      code ~* (E'\\minsert\\s+into\\s+' || pattern
+        || E'\\s*(\\mas\\s+\\S+\\s+)?(\\m(values|select|table|with|overriding)\\M'
+        || E'|\\(\\s*(values|select|table|with)\\M)')),
+    ('function %s inserts all columns of table %s in their order',
+      code ~* ({into_columns} || E'(select\\s+' || {all_columns} || E'from|table)\\s+' || pattern
+        || E'|\\m(delete\\s+from|update)\\s+' || pattern
         || E'[^;]*\\mreturning\\s+' || {all_columns} || E'\\)[^;]*'
-        || {into_columns} || E'select\\s+' || {all_columns} || E'from\\M') END
-WHERE tab.relid IN (SELECT relid FROM col)
+        || {into_columns} || E'select\\s+' || {all_columns} || E'from\\M'))) m(line, found)
+WHERE m.found AND tab.relid IN (SELECT relid FROM col)
 
 -- list: publication_obstacles lines
 
@@ -456,24 +355,15 @@ SELECT NULL, NULL, 'new columns are at the end of their tables',
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)
 WHERE tab.parent IS NULL HAVING count(*) > 0
 
--- notice: warning | one each | keys
-SELECT NULL, NULL, 'INSERT ... ON CONFLICT may fail with unique_violation',
-  string_agg(format('table %s', tab.name), E'\n' ORDER BY tab.name COLLATE "C"),
-  'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict '
-  'in one of them only. Have the application repeat such statements; it is rare.'
-FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL
-AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid
-  AND idx.indisunique)
-HAVING count(*) > 0
-
 -- notice: warning | one each | functions
 SELECT NULL, NULL, 'functions might use columns by their positions',
   string_agg(DISTINCT f.name COLLATE "C", E'\n' ORDER BY f.name COLLATE "C"),
-  'They contain the name of a table, and SELECT * or the like. See that they name columns '
-  'wherever the order of columns matters, because the converted ones are the last ones '
-  'afterwards.'
-FROM tab JOIN {searched_functions}
-  ON CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0
+  'They return rows of a table, and fail until the swap if they list its columns, or contain its '
+  'name, and SELECT * or the like. See that they name columns wherever the order of columns '
+  'matters, because the converted ones are the last ones afterwards.'
+FROM tab JOIN searched f
+  ON f.result = (SELECT reltype FROM pg_class r WHERE r.oid = tab.relid)
+  OR CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0
     AND {names_table}
     THEN f.source ~* {word(tab.relname::text)}
       AND {without_exists({without_comments(f.source)})}
@@ -491,12 +381,3 @@ SELECT slot_name, NULL, format('logical replication slot %I gets an UPDATE of ea
 FROM pg_replication_slots WHERE slot_type = 'logical' AND database = current_database()
   AND plugin <> 'pgoutput'
 AND EXISTS (SELECT FROM col)
-
--- notice: warning | one each | rows
-SELECT NULL, NULL, 'functions return rows of these tables',
-  string_agg(format('%s: table %s', p.oid::regprocedure, tab.name), E'\n'
-    ORDER BY p.oid::regprocedure::text COLLATE "C"),
-  'One that lists the columns itself fails until the swap, because the table has one more, and '
-  'afterwards if it relies on their order.'
-FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN pg_proc p ON p.prorettype = r.reltype
-WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0

@@ -15,13 +15,6 @@ SELECT FROM fkey
 WHERE top = $object AND relkind <> 'p' AND NOT internal
 AND (newoid IS NULL OR convalidated AND NOT newvalid)
 
--- name: acts_before
-SELECT
-FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid
-  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid
-WHERE fkey.oid = $object AND 'd' IN (confdeltype, confupdtype)
-AND n.tgname::text COLLATE "C" < o.tgname::text COLLATE "C" AND n.tgfoid = o.tgfoid
-
 -- A table that does not belong to role $object.
 -- name: table_of_other
 SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid

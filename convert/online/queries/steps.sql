@@ -80,28 +80,17 @@ SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
 FROM tab WHERE relid IN (SELECT relid FROM col)
 SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname,
   NULL, NULL,
-  format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s%s%s',
-    tab.name, newname,
-    (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
-    FROM unnest(conkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-      ON (a.attrelid, a.attnum) = (conrelid, k.n)
-      LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n)),
+  format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s',
+    tab.name, newname, c.referencing,
     (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class r
-      WHERE r.oid = confrelid),
-    (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
-    FROM unnest(confkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-      ON (a.attrelid, a.attnum) = (confrelid, k.n)
-      LEFT JOIN col ON (col.relid, col.attnum) = (confrelid, k.n)),
+      WHERE r.oid = confrelid), c.referenced,
     CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,
-    CASE confupdtype WHEN 'r' THEN ' ON UPDATE RESTRICT' WHEN 'c' THEN ' ON UPDATE CASCADE'
-      WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END,
-    CASE confdeltype WHEN 'r' THEN ' ON DELETE RESTRICT' WHEN 'c' THEN ' ON DELETE CASCADE'
-      WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END,
-    (SELECT format(' (%s)', string_agg(quote_ident(coalesce(col.newname, a.attname)), ', '
-      ORDER BY k.i))
-    FROM unnest(confdelsetcols) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-      ON (a.attrelid, a.attnum) = (conrelid, k.n)
-      LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n) HAVING count(*) > 0),
+    (SELECT string_agg(format(' ON %s %s%s', event, action, ' (' || columns || ')'), ''
+      ORDER BY event)
+    FROM (VALUES ('UPDATE', confupdtype, NULL), ('DELETE', confdeltype, c.emptied))
+        e(event, type, columns)
+      JOIN (VALUES ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL')) a(type, action)
+        ON a.type = e.type::text),
     CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,
 -- SET CONSTRAINTS of the application has the name of the old one only.
     CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END,
@@ -109,6 +98,18 @@ SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, o
     CASE WHEN fkey.relkind = 'p' AND convalidated THEN '' ELSE ' NOT VALID' END),
   CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, acts
 FROM fkey JOIN tab ON tab.relid = fkey.conrelid
+-- its columns, those that it references, and those that it sets to NULL
+  CROSS JOIN LATERAL (
+    SELECT string_agg(k.name, ', ' ORDER BY k.i) FILTER (WHERE k.n = 1),
+      string_agg(k.name, ', ' ORDER BY k.i) FILTER (WHERE k.n = 2),
+      string_agg(k.name, ', ' ORDER BY k.i) FILTER (WHERE k.n = 3)
+    FROM (SELECT k.n, u.i, quote_ident(coalesce(col.newname, a.attname)) AS name
+          FROM (VALUES (1, conrelid, conkey), (2, confrelid, confkey),
+              (3, conrelid, confdelsetcols)) k(n, relid, attnums)
+            CROSS JOIN LATERAL unnest(k.attnums) WITH ORDINALITY u(attnum, i)
+            JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.relid, u.attnum)
+            LEFT JOIN col ON (col.relid, col.attnum) = (k.relid, u.attnum)) k)
+    c(referencing, referenced, emptied)
 WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')
 SELECT 'validate', 'foreign keys', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
   NULL,

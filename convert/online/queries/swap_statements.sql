@@ -1,5 +1,4 @@
--- The table; its old columns, with what they own; policies,
--- triggers and publications with such a column.
+-- The table; its old columns, with what they own; and publications with such a column.
 -- cte: this
 SELECT tab.* FROM tab JOIN scope USING (relid)
 
@@ -24,19 +23,13 @@ FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN 
   JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
--- cte: pol(oid)
-SELECT p.oid FROM pg_policy p JOIN this ON this.relid = p.polrelid
-WHERE {depends(pg_policy, p.oid, mine)}
-
--- cte: trg(oid, depth)
-SELECT g.oid, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid
-WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)
-AND g.oid IN (SELECT oid FROM triggered)
-
 -- cte: pub
 SELECT p.*, b.pubname, this.name FROM pg_publication_rel p JOIN this ON this.relid = p.prrelid
   JOIN pg_publication b ON b.oid = p.prpubid
 WHERE {depends(pg_publication_rel, p.oid, mine)}
+
+-- cte: this_idx
+SELECT idx.*, this.name, this.depth FROM idx JOIN this ON this.relid = idx.indrelid
 
 -- cte: not_null
 SELECT k.oid, k.conname, k.conrelid, k.coninhcount, mine.attnum, mine.newname AS newcolumn,
@@ -44,6 +37,18 @@ SELECT k.oid, k.conname, k.conrelid, k.coninhcount, mine.attnum, mine.newname AS
 FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid
   AND k.conkey = ARRAY[mine.attnum]
   CROSS JOIN LATERAL (SELECT ({new_name(k.conname)})::name AS newname) x
+
+-- What gets the names of old objects, and so their comments.
+-- cte: renamed(classid, objid, relid)
+SELECT 'pg_class'::regclass, indexrelid, indrelid FROM idx
+UNION ALL SELECT 'pg_constraint'::regclass, con, indrelid FROM idx
+UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM fkey
+UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM chk
+UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM not_null WHERE coninhcount = 0
+UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxrelid FROM stat
+
+-- cte: renamed_comment(classid, objid, relid, command)
+{comments((SELECT renamed.* FROM renamed JOIN this USING (relid)))}
 
 -- Whose rows PL/pgSQL functions use.
 -- cte: row_table materialized
@@ -55,7 +60,7 @@ SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid
 -- cte: swap_statement(stage, a, b, c, command) union
 SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)
 FROM vw WHERE relowner IN (SELECT relowner FROM this)
-SELECT CASE WHEN stage < 0 THEN 13 + stage ELSE 49 + stage END, depth, oid, 0, command
+SELECT CASE WHEN stage < 0 THEN 9 + stage ELSE 61 + stage END, depth, oid, 0, command
 FROM attached_statement
 SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub
 SELECT 14, 0, 0, 0, format('DROP TRIGGER "~snowflake_new" ON %s', name)
@@ -65,11 +70,11 @@ FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE conparentid = 0
 SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)
 FROM stat JOIN this ON this.relid = stat.stxrelid
 SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.parent IS NULL
+FROM this_idx idx WHERE con IS NOT NULL AND idx.parent IS NULL
 SELECT 17, 1 + depth, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
 FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislocal
 SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL AND idx.parent IS NULL
+FROM this_idx idx WHERE con IS NULL AND idx.parent IS NULL
 -- what the columns have
 SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name,
   newname)
@@ -105,12 +110,10 @@ SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', 
 FROM mine, aclexplode(newacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
 SELECT 26, attnum, 0, ordinality, {grant_column(newname, name)}
 FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
-SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS %s', name,
-  newname, attstattarget)
-FROM mine WHERE attstattarget >= 0
-SELECT 28, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET (%s)', name, newname,
-  options)
-FROM mine WHERE options IS NOT NULL
+SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET %s', name, newname, o)
+FROM mine CROSS JOIN LATERAL (
+  VALUES ('STATISTICS ' || nullif(attstattarget, -1)), ('(' || options || ')')) o(o)
+WHERE o IS NOT NULL
 SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)
 FROM mine WHERE comment IS NOT NULL
 -- the swap
@@ -126,29 +129,29 @@ SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, 
 FROM not_null WHERE coninhcount = 0
 SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname,
   idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'i'
+FROM this_idx idx WHERE idx.relkind = 'i'
 SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I',
   name, idx.relname,
   CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.relkind = 'i'
+FROM this_idx idx WHERE con IS NOT NULL AND idx.relkind = 'i'
 -- as pg_dump does it: those of the parents are empty, and take over those of the partitions
 SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)
   ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname,
     pg_get_constraintdef(con),
               ' WITH (' || array_to_string(reloptions, ', ') || ')') END
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I'
+FROM this_idx idx WHERE idx.relkind = 'I'
 SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname,
   idx.relname, spcname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I' AND spcname IS NOT NULL
+FROM this_idx idx WHERE idx.relkind = 'I' AND spcname IS NOT NULL
 SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname,
   p.relname,
   idx.nspname, idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent
+FROM this_idx idx JOIN idx p ON p.indexrelid = idx.parent
 -- ALTER INDEX, which has no ONLY, would also set that of the partitions
 SELECT 42, 0, indexrelid, a.attnum,
   format('ALTER TABLE ONLY %I.%I ALTER COLUMN %s SET STATISTICS %s',
   idx.nspname, idx.relname, a.attnum, a.attstattarget)
-FROM idx JOIN this ON this.relid = idx.indrelid
+FROM this_idx idx
   JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0
 WHERE NOT {only_casts(idx.indexrelid, idx.indrelid, a.attnum)}
 -- an index has the names of its columns, too
@@ -157,9 +160,6 @@ SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I
   a.attname, mine.attname)
 FROM idx JOIN mine ON mine.relid = idx.indrelid
   JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname
-SELECT 43, 0, indexrelid, 0,
-  {comment_on(format('INDEX %I.%I', idx.nspname, idx.relname), indexrelid, pg_class)}
-FROM idx JOIN this ON this.relid = idx.indrelid
 SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname,
   conname)
 FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL
@@ -175,20 +175,11 @@ SELECT 44, 1, fkey.oid, 0,
   format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)
 FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred
   AND conparentid = 0 AND NOT late
-SELECT 45, 0, k.oid, 0,
-  {comment_on(format('CONSTRAINT %I ON %s', conname, name), k.oid, pg_constraint)}
-FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk
-      UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL
-      UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k
-  JOIN this ON this.relid = k.conrelid
 SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname,
   stxname)
 FROM stat JOIN this ON this.relid = stat.stxrelid
 SELECT 47, 0, oid, 0, {set_statistics(stat.nspname, stxname, stxstattarget)}
 FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0
-SELECT 48, 0, oid, 0,
-  {comment_on(format('STATISTICS %I.%I', stat.nspname, stxname), oid, pg_statistic_ext)}
-FROM stat JOIN this ON this.relid = stat.stxrelid
 SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
   ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
           FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
@@ -196,14 +187,14 @@ SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, n
   ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
 FROM pub
 SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement
-SELECT 61, stage, oid, 0, command FROM rule_statement
 SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name,
   idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident
+FROM this_idx idx WHERE indisreplident
 SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)
-FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered
-SELECT DISTINCT 80, 0, p.oid::bigint, 0, {recompile}
-FROM row_user u JOIN pg_proc p ON p.oid = u.oid AND {may_alter(u.owner, p)}
+FROM this_idx idx WHERE indisclustered
+SELECT 72, 0, objid, 0, command FROM renamed_comment
+SELECT 73, 0, objid, 0, command FROM gone_comment
+SELECT 80, 0, oid, 0, command FROM row_function WHERE owned
 -- which foreign keys are to be validated, as arguments of a trigger that is never fired
 SELECT 91, 0, this.relid, n, CASE n
   WHEN 1 THEN format('CREATE TRIGGER "~snowflake_validate" BEFORE INSERT ON %s FOR EACH ROW '
@@ -238,15 +229,13 @@ AND CASE WHEN late THEN NOT (conrelid IN (SELECT relid FROM scope) AND confrelid
   WHEN conrelid IN (SELECT relid FROM scope) THEN newoid IS NULL OR convalidated AND NOT newvalid
     ELSE true END
 UNION ALL
-SELECT format('index %I of table %s', relname, indrelid::regclass)
-FROM idx JOIN scope ON scope.relid = indrelid WHERE relkind = 'i' AND newvalid IS NOT TRUE
-UNION ALL
-SELECT format('constraint %I of table %s', conname, conrelid::regclass)
-FROM chk JOIN scope ON scope.relid = conrelid WHERE newoid IS NULL OR convalidated
-  AND NOT newvalid
-UNION ALL
-SELECT format('statistics object %I of table %s', stxname, stxrelid::regclass)
-FROM stat JOIN scope ON scope.relid = stxrelid WHERE newoid IS NULL
+SELECT pg_describe_object(classid, oid, 0)
+FROM (SELECT 'pg_class'::regclass, indexrelid, indrelid, newvalid FROM idx WHERE relkind = 'i'
+      UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid,
+        newvalid OR newoid IS NOT NULL AND NOT convalidated FROM chk
+      UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxrelid, newoid IS NOT NULL FROM stat)
+    o(classid, oid, relid, there) JOIN scope USING (relid)
+WHERE there IS NOT TRUE
 UNION ALL
 SELECT format('copy of the columns of table %s', name)
 FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col)
@@ -262,16 +251,20 @@ SELECT relid FROM scope
 SELECT relid FROM this WHERE relid = root
 
 -- name: swap_indexes
-SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid
+SELECT indexrelid FROM this_idx idx
 
--- What depends on a column with a counterpart, and columns with rows of its table.
--- The names alone say which columns these are, so that this is quick.
+-- The relations by name, because views are created again.
 -- texts: tables
+-- name: swap_names
+SELECT array_agg(oid::regclass)::text FROM pg_class WHERE oid = ANY ($tables::oid[])
+
+-- What depends on a column with a counterpart.
+-- The names alone say which columns these are, so that this is quick.
 -- name: dependents_of_columns
 WITH RECURSIVE member(relid) AS (
   SELECT unnest($tables::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i
     ON i.inhparent = m.relid)
-(SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
 FROM member JOIN pg_attribute a ON a.attrelid = member.relid
   JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = {new_name(a.attname)}
   JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
@@ -280,24 +273,7 @@ FROM member JOIN pg_attribute a ON a.attrelid = member.relid
   LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
 WHERE NOT a.attisdropped AND NOT n.attisdropped
 AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)
-AND k.contype IS DISTINCT FROM 'n')
-UNION
-(WITH RECURSIVE holder(typid) AS (
-  SELECT r.reltype FROM member JOIN pg_class r ON r.oid = member.relid
-  WHERE EXISTS (SELECT FROM pg_attribute a JOIN pg_attribute n ON n.attrelid = a.attrelid
-    AND n.attname = {new_name(a.attname)}
-                WHERE a.attrelid = member.relid AND NOT a.attisdropped AND NOT n.attisdropped)
-  UNION
-  SELECT coalesce(c.reltype, d.objid)
-  FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
-    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-      AND d.objsubid > 0
-  WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f'))
-SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
-FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
-  JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-    AND c.relkind IN ('r', 'p', 'm')
-WHERE d.objsubid > 0)
+AND k.contype IS DISTINCT FROM 'n'
 
 -- The privileges on views, and columns of the relations with $names.
 -- texts: names

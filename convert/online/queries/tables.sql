@@ -8,7 +8,13 @@ CASE WHEN octet_length({name}::text) <= 49 THEN 'snowflake_new_' || {name}
 
 -- What a row of pg_stat_activity is called.
 -- snippet: process(word)
-format('{word} %s (%s, %s)', pid, usename, coalesce(nullif(application_name, ''), backend_type))
+format('{word} %s (%s, %s)', pid, coalesce(usename, backend_type),
+  coalesce(nullif(application_name, ''), backend_type))
+
+-- Who has a lock, l: a process, or a row p of pg_prepared_xacts?
+-- snippet: lock_owner
+CASE WHEN l.pid IS NULL THEN format('Prepared transaction %L of %s', p.gid, p.owner)
+  ELSE {process(Process)} END
 
 -- Does an object depend on an old column, one of those in a CTE?
 -- snippet: depends(catalog, object, columns)
@@ -153,13 +159,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   WHERE s.stxrelid IN (SELECT relid FROM col)
   AND {depends(pg_statistic_ext, s.oid, col)}
 
--- cte: triggered(oid)
--- Those of partitions do not always depend on a column themselves.
-SELECT d.objid FROM col JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass
-  AND {on_column(d, col)}
-UNION
-SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid
-
 -- cte: changed_since(relid, what)
 -- What is not as it was when the new object was created, beside definitions, which
 -- snowflake_online_changed_objects() compares.
@@ -243,27 +242,7 @@ AND g.tgfoid = (SELECT oid FROM copier)
 -- cte: scope(relid)
 SELECT top.relid FROM top JOIN team ON team.relid = top.root WHERE $object IN (0, team.team)
 
--- The views that depend on the old columns of tables in scope, or
--- on their keys, and views that depend on these.
--- cte: view_walk(oid, depth)
-SELECT r.ev_class, 1
-FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
-WHERE r.ev_class NOT IN (SELECT relid FROM scope) AND r.rulename = '_RETURN'
-AND (d.refclassid = 'pg_class'::regclass AND (d.refobjid, d.refobjsubid) IN (
-       SELECT relid, attnum FROM col JOIN scope USING (relid))
-     OR d.refclassid = 'pg_constraint'::regclass AND d.refobjid IN (
-       SELECT con FROM idx WHERE indrelid IN (SELECT relid FROM scope)))
-UNION
-SELECT r.ev_class, v.depth + 1
-FROM view_walk v JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid
-  AND d.classid = 'pg_rewrite'::regclass
-  JOIN pg_rewrite r ON r.oid = d.objid
-WHERE r.ev_class <> v.oid AND r.rulename = '_RETURN' AND v.depth < 999
-
--- cte: vw
-SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth
-FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v
-  JOIN pg_class c ON c.oid = v.oid JOIN pg_namespace n ON n.oid = c.relnamespace
-
--- cte: rul(oid)
-SELECT w.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class WHERE w.rulename <> '_RETURN'
+-- What depends on the columns of tables in scope.
+-- cte: in_the_way(classid, objid)
+SELECT DISTINCT d.classid, d.objid
+FROM col JOIN scope USING (relid) JOIN pg_depend d ON {on_column(d, col)}

@@ -1,8 +1,7 @@
 -- The oldest transaction that began more than $age ago.
 -- texts: age
 -- name: oldest_transaction
-SELECT format('Process %s (%s, %s) is in a transaction that is %s old.', pid, usename,
-  coalesce(nullif(application_name, ''), backend_type),
+SELECT format('%s is in a transaction that is %s old.', {process(Process)},
   date_trunc('milliseconds', clock_timestamp() - xact_start))
 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
