@@ -202,10 +202,18 @@ isnt(worker_id($a), $worker{a}, 'IDs have another worker ID after the mark was l
 # A wish.
 $worker{b} = worker_id($b);
 $b->append_conf('postgresql.conf', "snowflake.worker_id = $worker{b}");
-crash_and_start($b);
-isnt(worker_id($b), $worker{b}, 'a server gets another worker ID after an immediate stop');
-wait_until_true($registry,
-	"SELECT granted_until < now() FROM snowflake_registry.workers WHERE worker_id = $worker{b}");
+$b->stop('immediate');
+my $until = sql($registry, "SELECT granted_until FROM snowflake_registry.workers WHERE worker_id = $worker{b}");
+$b->start;
+SKIP:
+{
+	my $other = worker_id($b);
+
+	skip 'the start took longer than the grant', 1 if sql($registry, "SELECT '$until' < now()") eq 't' && $other == $worker{b};
+	isnt($other, $worker{b}, 'a server gets another worker ID after an immediate stop');
+	wait_until_true($registry, "SELECT granted_until < now() FROM snowflake_registry.workers WHERE worker_id = $worker{b}",
+		'a grant does not end');
+}
 $b->restart;
 is(worker_id($b), $worker{b}, 'a server gets the worker ID that it asks for if it is free');
 $b->restart;
