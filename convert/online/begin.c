@@ -80,13 +80,14 @@ void
 snowflake_online_lock_conversions(bool until_commit)
 {
 	LOCKTAG		tag = conversions_lock();
+	List	   *keys;
 	char	   *converter;
 
 	if (LockAcquire(&tag, ExclusiveLock, !until_commit, true) != LOCKACQUIRE_NOT_AVAIL)
 		return;
 	SPI_connect();
-	converter = snowflake_convert_first(snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_KEYS)),
-																	 sql_converter));
+	keys = list_make1(psprintf("%d", LOCK_KEYS));
+	converter = snowflake_convert_first(snowflake_convert_ask_server(keys, sql_converter));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
 			 errmsg("another session converts a table of this database"),

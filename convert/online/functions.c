@@ -472,6 +472,7 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
 	Undo		undo = {.online = &online};
+	List	   *table;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -479,10 +480,12 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 				 errmsg("the table must not be null")));
 	snowflake_online_lock_conversions(true);
 	snowflake_online_begin_function(fcinfo, &online);
-	/* So it needs only the name of the table, also of one that references the key. */
+
+	/* The name of the table is enough, also of one that references the key. */
+	table = snowflake_convert_oid_parameter(online.relid);
 	if (online.column == NULL)
-		online.column = snowflake_convert_first(snowflake_convert_ask_server(snowflake_convert_oid_parameter(online.relid),
-																			 sql_copied_column));
+		online.column =
+			snowflake_convert_first(snowflake_convert_ask_server(table, sql_copied_column));
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));

@@ -474,7 +474,7 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 	rehearsal->names = NULL;
 	object = describe(rehearsal, rehearsal->statement);
 	if (object == NULL || list_member(rehearsal->failed, makeString(object)))
-		return;				/* or it has failed in the swap of another table */
+		return;					/* or it has failed for another table */
 	message = snowflake_convert_try(try_statement, rehearsal);
 	if (message != NULL)
 		snowflake_convert_add_obstacle(rehearsal->obstacles, object,
