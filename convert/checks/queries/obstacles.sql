@@ -291,6 +291,16 @@ FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_proc f ON f.oid = t.gen
 WHERE t.is_key AND t.set_default AND e.privilege_type = 'INSERT' AND e.grantee <> r.relowner
 AND NOT has_function_privilege(g.name, f.oid, 'EXECUTE')
 
+-- The server does not know of functions, and an online conversion sets the default last.
+-- hint: Use another sequence in these objects, or rename it if a function only contains its name.
+SELECT format('%s %s sequence %s, which is dropped with the identity of %s', u.name,
+    CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name),
+  t.column_name
+FROM seq s JOIN seq_user u ON u.oid = s.oid
+  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')
+  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)
+WHERE s.is_identity AND s.replaced
+
 -- hint: The conversion runs code of indexes and constraints of all these tables as one role. If
 --   the owners trust each other, give the tables to a new role that is a member of theirs, and
 --   back after the conversion (ALTER TABLE ... OWNER TO). A role with privileges on a table would

@@ -214,8 +214,7 @@ FROM number_text WHERE NOT has_ids
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
   'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() '
   'returns NULL for the column, and so does currval() of that.'
-FROM seq WHERE replaced AND owned
-AND (is_identity OR oid NOT IN (SELECT oid FROM seq_user))
+FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)
 
 -- notice: warning | one each | sequences are kept
 SELECT format('sequence %s', name), format('%s. %s', name, why),
