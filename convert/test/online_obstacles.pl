@@ -130,6 +130,8 @@ my @obstacles = (
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov[]) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\[\]\) depends on type ov\[\]' ],
 	[ 'CREATE TABLE a (v int); CREATE VIEW ov AS SELECT id, a.v FROM t, a; CREATE RULE r AS ON INSERT TO a WHERE NEW.v IN (SELECT id FROM ov) DO INSTEAD NOTHING',
 	  'rule r on table a cannot be carried over' ],
+	[ 'CREATE TABLE a (t int PRIMARY KEY REFERENCES t, v int NOT NULL CONSTRAINT u UNIQUE); ALTER TABLE a REPLICA IDENTITY USING INDEX u; ALTER TABLE a DROP CONSTRAINT u; CREATE PUBLICATION p FOR TABLE a (v)',
+	  'publication p has table a, which has no primary key or replica identity' ],
 	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p has table a, which has no primary key or replica identity' ],
 	# what is created again, but does not accept a bigint
 	[ 'CREATE VIEW ov AS SELECT narrow(id) FROM t', 'view public\.ov cannot be created again: function public\.narrow\(bigint\) does not exist' ],

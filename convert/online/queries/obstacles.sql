@@ -165,9 +165,9 @@ FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN LATERAL (
     JOIN pg_subscription b ON b.oid = s.srsubid
   WHERE up.relid = r.oid) p(name)
 WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p'
-AND (r.relreplident = 'n'
-     OR NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
-                    AND (i.indisprimary OR i.indisreplident) AND i.indimmediate AND i.indisvalid))
+AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
+                AND CASE r.relreplident WHEN 'n' THEN false WHEN 'i' THEN i.indisreplident
+                  ELSE i.indisprimary END AND i.indimmediate AND i.indisvalid)
 
 -- hint: Drop what was created for an index, constraint or statistics object that was dropped or
 --   renamed since then; the conversion creates it again if it is needed.
