@@ -101,6 +101,16 @@ allow('... but not who can grant himself the role of the tables', 'ALTER SCHEMA 
 	$node->pg_version < 16 ? 'ALTER ROLE regress_mallory CREATEROLE' : 'GRANT regress_owner TO regress_mallory WITH ADMIN TRUE, INHERIT FALSE, SET FALSE', $public);
 sql($node, 'ALTER DATABASE postgres OWNER TO postgres; REVOKE regress_owner FROM regress_mallory; ALTER ROLE regress_mallory NOCREATEROLE');
 
+# A policy names tables of other schemas, whose code any role that reads the table would call.
+sql($node, q{
+	CREATE SCHEMA names;
+	CREATE TABLE names.allowed (id int);
+	GRANT USAGE ON SCHEMA names TO regress_owner;
+	GRANT SELECT ON names.allowed TO regress_owner});
+create_table('CREATE POLICY p ON t USING (id IN (SELECT id FROM names.allowed));');
+allow('the owner of a schema in a policy is one', 'ALTER SCHEMA names OWNER TO regress_mallory', 'ALTER SCHEMA names OWNER TO regress_owner',
+	'role regress_mallory could have its code called for policy p on table .*t: ALTER SCHEMA names OWNER TO regress_owner');
+
 # Only the server's own functions are called: nothing is asked.
 create_table('CREATE VIEW v AS SELECT id, upper(v::text) FROM t; ALTER TABLE t ADD CHECK (abs(id) >= 0); CREATE INDEX ON t (abs(id))');
 unlike(said($_), qr/ERROR/, "tables that call only functions of the server have no such obstacle: $_") foreach @calls[ 0, 1, 2 ];

@@ -236,8 +236,8 @@ WHERE e.typid <> 0
 -- A call may find another function or operator of the name, whatever the types are: those of arrays
 -- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
 --
--- Who owns a schema can have a name in it find something else: a relation that a view or rule
--- names, a type, or a table, which only a superuser may alter whoever owns it.
+-- Who owns a schema can have a name in it find something else: a relation that a view, rule or
+-- policy names, a type, or a table, which only a superuser may alter whoever owns it.
 -- cte: exposed(who, classid, objid, cure) union
 SELECT u.who, o.classid, o.objid, format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
 FROM owner CROSS JOIN (
@@ -247,7 +247,7 @@ FROM owner CROSS JOIN (
   UNION
   SELECT g.classid, g.objid, d.refobjid FROM gone g JOIN pg_depend d
     ON (d.classid, d.objid, d.refclassid) = (g.classid, g.objid, 'pg_class'::regclass)
-  WHERE g.classid = 'pg_rewrite'::regclass AND d.refobjid <> g.relid) o(classid, objid, relid)
+  WHERE d.refobjid <> g.relid) o(classid, objid, relid)
   JOIN pg_class k ON k.oid = o.relid
   JOIN pg_namespace n ON n.oid = k.relnamespace JOIN untrusted u ON u.oid = n.nspowner
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
