@@ -155,43 +155,94 @@ number_of(Asked *asked, uint8 parameter)
 }
 
 /*
- * Add a text, in which generate.awk has put a byte 1 and its own number where a
- * parameter is.
+ * Bytes that generate.awk puts into texts.  After the mark of a parameter, or of a snippet's
+ * argument, comes its number.  After that of a piece, which is a snippet or CTE, come its number,
+ * and its arguments, each with its end.  No piece has one of these as its number.
  */
-static void
-append_text(StringInfo query, Asked *asked, const char *text)
+enum
 {
-	const char *mark;
+	mark_parameter = 1,
+	mark_piece,
+	end_of_argument,
+	end_of_arguments,
+	mark_argument,
+};
 
-	while ((mark = strchr(text, '\1')) != NULL)
-	{
-		appendBinaryStringInfo(query, text, mark - text);
-		appendStringInfo(query, "$%d", number_of(asked, mark[1]));
-		text = mark + 2;
-	}
-	appendStringInfoString(query, text);
+/*
+ * A text: pieces, by their numbers, and behind them queries.  They are one constant,
+ * because each address in the library would take 24 bytes more.
+ */
+static const char *
+text_of(int number)
+{
+	const char *text = texts;
+
+	while (number-- > 0)
+		text += strlen(text) + 1;
+	return text;
 }
 
 /*
- * Put a query together.
+ * Add a text up to its end, or to that of an argument.  Returns what follows.
+ */
+static const char *
+append_text(StringInfo query, Asked *asked, const char *text, const List *arguments)
+{
+	static const char marks[] = {mark_parameter, mark_piece, end_of_argument, mark_argument, 0};
+
+	for (;;)
+	{
+		size_t		length = strcspn(text, marks);
+		uint8		mark = text[length];
+		uint8		number;
+		List	   *values = NIL;
+
+		appendBinaryStringInfo(query, text, length);
+		text += length + 1;
+		if (mark == 0 || mark == end_of_argument)
+			return text;
+
+		number = *text++;
+		if (mark == mark_parameter)
+			appendStringInfo(query, "$%d", number_of(asked, number));
+		else if (mark == mark_argument)
+			appendStringInfoString(query, list_nth(arguments, number - 1));
+		else
+		{
+			while (*text != end_of_arguments)
+			{
+				StringInfoData value;
+
+				initStringInfo(&value);
+				text = append_text(&value, asked, text, arguments);
+				values = lappend(values, value.data);
+			}
+			text++;
+			append_text(query, asked, text_of(number - first_piece), values);
+		}
+	}
+}
+
+/*
+ * Put a query together.  Its text begins with the numbers of the CTEs that it uses.
  */
 static Asked *
 assemble(SnowflakeQuery query)
 {
 	Asked	   *asked = palloc0_object(Asked);
-	const uint8 *used = queries[query].ctes;
+	const char *rest = text_of(npieces + query);
+	const char *with = "WITH RECURSIVE ";
 	StringInfoData text;
 
 	asked->query = query;
 	initStringInfo(&text);
-	for (int i = 0; used[i] != no_cte; i++)
+	for (; *rest != end_of_arguments; rest++)
 	{
-		appendStringInfoString(&text, i == 0 ? "WITH RECURSIVE " : ",\n");
-		append_text(&text, asked, ctes[used[i]]);
+		appendStringInfoString(&text, with);
+		append_text(&text, asked, text_of((uint8) *rest - first_piece), NIL);
+		with = ",\n";
 	}
-	append_text(&text, asked, arounds[queries[query].around].before);
-	append_text(&text, asked, queries[query].text);
-	append_text(&text, asked, arounds[queries[query].around].after);
+	append_text(&text, asked, rest + 1, NIL);
 	asked->text = text.data;
 
 	return asked;

@@ -96,12 +96,15 @@ WITH one AS (SELECT 1 AS n) SELECT * FROM two
 -- snippet: all(entries)
 SELECT * FROM ({entries}) ORDER BY 1
 
+-- snippet: hint(number, hint, query)
+SELECT {number}, {hint} FROM ({query})
+
 -- list: each all
 -- hint: It's
 --   this.
 SELECT 1
 -- hint: b
-SELECT 2
+SELECT 2, 3
 
 -- texts: a, number
 -- name: given
@@ -120,77 +123,51 @@ static const Oid parameter_types[] = {
 
 enum
 {
-	no_cte,
-	cte_one,
-	cte_two,
-	cte_some,
-	cte_other_one
+	first_piece = 6,
+	npieces = 7
 };
 
-enum
-{
-	nothing_around,
-	around_all
-};
-
-static const char *const ctes[] = {
-	[cte_one] =
+static const char texts[] =
+/* twice */
+"format('%1$s, (%s', \005\001, \005\002)\0"
+/* one */
 "one(n) AS (\n"
-"SELECT \001\002 WHERE \001\002 > 0)",
-	[cte_two] =
+"SELECT \001\002 WHERE \001\002 > 0)\0"
+/* two */
 "two AS MATERIALIZED (\n"
 "SELECT n + 1 AS n\n"
-"FROM one)",
-	[cte_some] =
+"FROM one)\0"
+/* some */
 "some(n) AS (\n"
 "SELECT 1\n"
 "UNION\n"
 "SELECT 2\n"
 "UNION ALL\n"
-"SELECT 3)",
-	[cte_other_one] =
+"SELECT 3)\0"
+/* all */
+"SELECT * FROM (\005\001) ORDER BY 1\0"
+/* hint */
+"SELECT \005\001, \005\002 FROM (\005\003)\0"
+/* one */
 "one(n) AS (\n"
-"SELECT \001\001[1])",
-};
-
-static const struct
-{
-	const char *before;
-	const char *after;
-}			arounds[] = {
-	[nothing_around] = {"", ""},
-	[around_all] = {
-"\n"
-"SELECT * FROM (",
-") ORDER BY 1"},
-};
-
-static const struct
-{
-	uint8		ctes[3];
-	uint8		around;
-	const char *text;
-}			queries[] = {
-	[sql_some] = {{cte_one, cte_two, 0}, nothing_around,
-",\n"
+"SELECT \001\001[1])\0"
+/* some */
+"\007\010\004,\n"
 "three AS (\n"
-"SELECT format('%1$s, (%s', 'a, (', coalesce(n, 1)) FROM two)\n"
-"SELECT E'\\\\d\"' FROM three"},
-	[sql_own] = {{cte_two, 0}, nothing_around,
-",\n"
-"one AS (SELECT 1 AS n) SELECT * FROM two"},
-	[sql_each] = {{0}, around_all,
-"SELECT 1, 'It''s this.', o.* FROM (\n"
-"SELECT 1) o\n"
+"SELECT \002\006'a, ('\003coalesce(n, 1)\003\004 FROM two)\n"
+"SELECT E'\\\\d\"' FROM three\0"
+/* own */
+"\010\004,\n"
+"one AS (SELECT 1 AS n) SELECT * FROM two\0"
+/* each */
+"\004\002\012\002\0131\003'It''s this.'\003SELECT 1\003\004\n"
 "UNION ALL\n"
-"SELECT 2, 'b', o.* FROM (\n"
-"SELECT 2) o"},
-	[sql_given] = {{0}, nothing_around,
-"SELECT $2, $1"},
-	[sql_other] = {{cte_other_one, cte_two, 0}, nothing_around,
-"\n"
-"SELECT * FROM two"},
-};
+"\002\0132\003'b'\003SELECT 2, 3\003\004\003\004\0"
+/* given */
+"\004SELECT $2, $1\0"
+/* other */
+"\014\010\004\n"
+"SELECT * FROM two\0";
 END
 
 ($ok, $out, $err) = generate_from($some, '-v', 'names=1');
@@ -212,17 +189,18 @@ typedef enum SnowflakeQuery
 	sql_each,
 	sql_given,
 	sql_other,
+	SNOWFLAKE_QUERIES
 }	SnowflakeQuery;
 END
 
 foreach my $wrong (
 	[ "SELECT 1\n", 'no name for SELECT 1' ],
 	[ "-- name: a\nSELECT {b(1)}\n", 'no snippet b' ],
-	[ "-- snippet: b(x)\n{x}\n-- name: a\nSELECT {b(1, 2)}\n", 'snippet b has other arguments' ],
+	[ "-- snippet: b(x, y)\n{x}\n-- name: a\nSELECT {b(1)}\n", 'snippet b has other arguments' ],
 	[ "-- snippet: b(x)\n{x}\n-- name: a\nSELECT {b(1}\n", 'snippet b has no end' ],
 	[ "-- list: a b\n-- hint: c\nSELECT 1\n", 'no snippet b' ],
-	[ "-- parameters: c int4\n-- name: a\nSELECT \$b\n", 'no parameter b' ],
-	[ "-- texts: b\n-- name: a\nSELECT \$b, \$c\n", 'no parameter c' ])
+	[ "-- parameters: numbers int4\n-- name: a\nSELECT \$b\n", 'no parameter b' ],
+	[ "-- parameters: numbers int4\n\n-- texts: b\n-- name: a\nSELECT \$b, \$c\n", 'no parameter c' ])
 {
 	my ($text, $message) = @$wrong;
 

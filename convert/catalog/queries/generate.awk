@@ -4,21 +4,23 @@
 #	awk -v names=1 -f generate.awk FILE... >names.sql.h
 #	awk -v prepare=1 -f generate.awk FILE...
 #
-# The first has the text of each CTE, and that of each query with the CTEs that it uses, and with the
-# snippet around it, of which queries.c puts it together.  The second has the names of parameters and queries, sql_NAME.  The
-# third prepares each query under its name, so that EXPLAIN EXECUTE shows its plan: "make -s -C
-# convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.  In a file:
+# The first has the texts of which queries.c, which says how they are marked, puts a query together:
+# snippets and CTEs, and each query after those that it uses.  The second has the names of parameters
+# and queries, sql_NAME.  The third prepares each query under its name, so that EXPLAIN EXECUTE shows
+# its plan: "make -s -C convert prepare" writes that of all files, for psql after SET search_path =
+# pg_catalog.  In a file:
 #
 #	-- name: NAME		A query, up to the next of these lines.
 #	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN: "union" or
 #				"materialized" after the columns says that it is the UNION ALL of
 #				queries that begin with SELECT at the beginning of a line, or
 #				AS MATERIALIZED.
-#	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
-#				each begins with "-- hint: VALUE" or "-- notice: VALUE | VALUE".
-#				Its number and the values are put before its columns.  It may be
-#				such a union.
-#	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.
+#	-- list: NAME SNIPPET	Queries that a snippet puts together, of which each begins with
+#				"-- hint: VALUE" or "-- notice: VALUE | VALUE".  It is an
+#				argument of the snippet hint or notice, after its number and
+#				the values.  It may be such a union.
+#	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.  The
+#				last argument may have commas.
 #	-- parameters: NAME TYPE, ...
 #				Those that queries.c knows, and queries have as $NAME.
 #	-- texts: NAME, ...	Those that callers of the queries that follow in the file give,
@@ -58,9 +60,9 @@ function replace(text, old, new,    at, done)
 	return done text
 }
 
-# Split a list at its commas, but not in quotes or parentheses.  Returns how many
-# values it has; end is where the parenthesis that closes it is, or 0.
-function split_list(text, values,    i, n, c, depth, quoted)
+# Split a list at its commas, but not in quotes or parentheses, nor behind the most values that it
+# can have.  Returns how many it has; end is where the parenthesis that closes it is, or 0.
+function split_list(text, values, most,    i, n, c, depth, quoted)
 {
 	n = 1
 	values[n] = ""
@@ -77,7 +79,7 @@ function split_list(text, values,    i, n, c, depth, quoted)
 			end = i
 			break
 		}
-		else if (!quoted && c == "," && depth == 0)
+		else if (!quoted && c == "," && depth == 0 && n != most)
 		{
 			values[++n] = ""
 			continue
@@ -89,8 +91,8 @@ function split_list(text, values,    i, n, c, depth, quoted)
 	return n
 }
 
-# Put in the snippets.
-function expand(text,    at, rest, name, n, values, names, i, sql, done)
+# Put in the snippets, or their numbers with the arguments.
+function expand(text, whole,    at, rest, name, n, values, names, i, sql, done)
 {
 	while (match(text, /[{][a-z_]+[(}]/) > 0)
 	{
@@ -99,20 +101,21 @@ function expand(text,    at, rest, name, n, values, names, i, sql, done)
 		rest = substr(text, at + RLENGTH)
 		if (!(name in snippet))
 			fail("no snippet " name)
-		sql = snippet[name]
+		sql = whole ? raw_of[snippet[name]] : sprintf("\\002\\%03o", piece_of[snippet[name]])
 		if (substr(text, at + RLENGTH - 1, 1) == "(")
 		{
-			n = split_list(rest, values)
+			n = split_list(arguments_of[name], names)
+			i = split_list(rest, values, n)
 			if (end == 0 || substr(rest, end + 1, 1) != "}")
 				fail("snippet " name " has no end")
 			rest = substr(rest, end + 2)
-			if (split_list(arguments_of[name], names) != n)
+			if (i != n)
 				fail("snippet " name " has other arguments")
 			for (i = 1; i <= n; i++)
-				sql = replace(sql, "{" names[i] "}", values[i])
+				sql = whole ? replace(sql, "{" names[i] "}", values[i]) : sql values[i] "\\003"
 		}
 		done = done substr(text, 1, at - 1)
-		text = sql rest
+		text = sql (whole ? "" : "\\004") rest
 	}
 	return done text
 }
@@ -178,29 +181,41 @@ function number(text, given,    name, n, done)
 	return done text
 }
 
-# A text as a constant.
-function constant(text, given,    lines, n, i, done)
+# A text as a constant, a query's with the numbers of its CTEs before it.
+function print_text(text, id,    lines, n, i, marks)
 {
 	text = replace(text, "\\", "\\\\")
-	n = split(number(replace(text, "\"", "\\\""), given), lines, "\n")
+	text = number(replace(text, "\"", "\\\""), given_of[id])
+	if (kind_of[id] == "snippet")
+	{
+		n = split_list(arguments_of[name_of[id]], lines)
+		for (i = 1; i <= n; i++)
+			text = replace(text, "{" lines[i] "}", sprintf("\\005\\%03o", i))
+	}
+	else if (is_query(id))
+	{
+		for (i = 1; i <= nuses; i++)
+			marks = marks sprintf("\\%03o", piece_of[uses[i]])
+		marks = marks "\\004"
+	}
+	n = split(marks expand(text, 0), lines, "\n")
 	for (i = 1; i <= n; i++)
 	{
 		sub(/^ +/, "", lines[i])
-		done = done "\n\"" lines[i] (i < n ? "\\n\"" : "\"")
+		printf "\n\"%s%s\"", lines[i], i < n ? "\\n" : "\\0"
 	}
-	return done
 }
 
-function cte_name(id)
+function is_query(id)
 {
-	return "cte_" (set_of[id] == "" ? "" : set_of[id] "_") name_of[id]
+	return kind_of[id] != "snippet" && kind_of[id] != "cte"
 }
 
 function print_prepared(    id, text, i)
 {
 	for (id = 1; id <= nblocks; id++)
 	{
-		if (kind_of[id] == "cte")
+		if (!is_query(id))
 			continue
 		at_end = file_of[id] ", " name_of[id]
 		note_all_uses(id)
@@ -217,56 +232,27 @@ function print_names(    id)
 	print "/* Made by generate.awk. */\n\ntypedef enum SnowflakeParameter\n{\n\tno_parameter" parameters ","
 	print "\tSNOWFLAKE_PARAMETERS\n}\tSnowflakeParameter;\n\ntypedef enum SnowflakeQuery\n{"
 	for (id = 1; id <= nblocks; id++)
-		if (kind_of[id] != "cte")
+		if (is_query(id))
 			print "\tsql_" name_of[id] ","
-	print "}\tSnowflakeQuery;"
+	print "\tSNOWFLAKE_QUERIES\n}\tSnowflakeQuery;"
 }
 
-# A snippet around the entries of a list, once: what is before them, and what is after them.
-function note_around(name,    text, at)
+function print_texts(    id, queries)
 {
-	if (name == "" || (name in noted))
-		return
-	noted[name] = 1
-	text = snippet[name]
-	at = index(text, "{entries}")
-	around_names = around_names ",\n\taround_" name
-	arounds = arounds "\n\t[around_" name "] = {" constant("\n" expand(substr(text, 1, at - 1)), 0) \
-		"," constant(expand(substr(text, at + length("{entries}"))), 0) "},"
-}
-
-function print_texts(    id, i, names, ctes, queries, longest)
-{
-	for (id = 1; id <= nblocks; id++)
-	{
-		at_end = file_of[id] ", " name_of[id]
-		if (kind_of[id] == "cte")
-		{
-			names = names ",\n\t" cte_name(id)
-			ctes = ctes "\n\t[" cte_name(id) "] =" constant(body_of[id], given_of[id]) ","
-			continue
-		}
-		note_all_uses(id)
-		queries = queries "\n\t[sql_" name_of[id] "] = {{"
-		for (i = 1; i <= nuses; i++)
-			queries = queries cte_name(uses[i]) ", "
-		note_around(around_of[id])
-		queries = queries "0}, " (around_of[id] == "" ? "nothing_around," \
-			constant(after_ctes(body_of[id]), given_of[id]) : "around_" around_of[id] "," \
-			constant(entries_of[id], given_of[id])) "},"
-		if (nuses > longest)
-			longest = nuses
-	}
 	print "/* Made by generate.awk. */"
 	print "\nstatic const Oid parameter_types[] = {\n\tInvalidOid" oids "\n};"
-	print "\nenum\n{\n\tno_cte" names "\n};"
-	print "\nenum\n{\n\tnothing_around" around_names "\n};"
-	print "\nstatic const char *const ctes[] = {" ctes "\n};"
-	print "\nstatic const struct\n{\n\tconst char *before;\n\tconst char *after;"
-	print "}\t\t\tarounds[] = {\n\t[nothing_around] = {\"\", \"\"}," arounds "\n};"
-	print "\nstatic const struct\n{\n\tuint8\t\tctes[" longest + 1 "];\n\tuint8\t\taround;"
-	print "\tconst char *text;"
-	print "}\t\t\tqueries[] = {" queries "\n};"
+	print "\nenum\n{\n\tfirst_piece = " first_piece ",\n\tnpieces = " npieces "\n};"
+	printf "\nstatic const char texts[] ="
+	for (queries = 0; queries <= 1; queries++)
+		for (id = 1; id <= nblocks; id++)
+			if (is_query(id) == queries)
+			{
+				at_end = file_of[id] ", " name_of[id]
+				note_all_uses(id)
+				printf "\n/* %s */", name_of[id]
+				print_text(queries ? after_ctes(raw_of[id]) : raw_of[id], id)
+			}
+	print ";"
 }
 
 function trim_query(text)
@@ -282,10 +268,10 @@ function end_entry(    n, values, i)
 	if (!in_entry)
 		return
 	n = split(entry, values, / *[|] */)
-	list = list (nentries++ > 0 ? "\nUNION ALL\n" : "") "SELECT " nentries
+	list = list (nentries++ > 0 ? "\nUNION ALL\n" : "") "{" entry_kind "(" nentries
 	for (i = 1; i <= n; i++)
 		list = list ", " quote(values[i])
-	list = list ", o.* FROM (\n" trim_query(body) ") o"
+	list = list ", " trim_query(body) ")}"
 	entry = body = ""
 	in_entry = 0
 }
@@ -316,8 +302,6 @@ function end_block()
 	end_entry()
 	if (kind == "parameters" || kind == "texts")
 		end_parameters()
-	else if (kind == "snippet")
-		snippet[name] = trim_query(body)
 	else if (kind != "")
 	{
 		kind_of[++nblocks] = kind
@@ -325,10 +309,14 @@ function end_block()
 		file_of[nblocks] = file
 		set_of[nblocks] = set_then
 		given_of[nblocks] = given
-		body_of[nblocks] = kind == "list" ? list : trim_query(body)
-		around_of[nblocks] = around
+		raw_of[nblocks] = (kind == "list" ? "{" around "(" list ")}" : trim_query(body)) \
+			(kind == "cte" ? ")" : "")
 		if (kind == "cte")
 			cte[set_then, name] = nblocks
+		else if (kind == "snippet")
+			snippet[name] = nblocks
+		if (!is_query(nblocks))
+			piece_of[nblocks] = first_piece + npieces++
 	}
 	kind = body = list = around = ""
 	nentries = 0
@@ -372,15 +360,13 @@ function expand_all(    id)
 	for (id = 1; id <= nblocks; id++)
 	{
 		at_end = file_of[id] ", " name_of[id]
-		if (around_of[id] != "")
-		{
-			if (!(around_of[id] in snippet))
-				fail("no snippet " around_of[id])
-			entries_of[id] = expand(body_of[id])
-			body_of[id] = replace(snippet[around_of[id]], "{entries}", body_of[id])
-		}
-		body_of[id] = expand(body_of[id]) (kind_of[id] == "cte" ? ")" : "")
+		if (kind_of[id] != "snippet")
+			body_of[id] = expand(raw_of[id], 1)
 	}
+}
+
+BEGIN {
+	first_piece = 6		# after the marks
 }
 
 FNR == 1 {
@@ -410,6 +396,7 @@ FNR == 1 {
 
 /^-- (hint|notice):/ && kind == "list" {
 	end_entry()
+	entry_kind = substr($2, 1, length($2) - 1)
 	entry = trim(substr($0, index($0, ":") + 1))
 	in_entry = 1
 	continued = "entry"

@@ -84,6 +84,13 @@ EXISTS (SELECT FROM target t WHERE t.relid = {table} AND t.change = 'widen'
         AND translate(pg_get_indexdef({index}, {attnum}, true), '()', '')
           = translate(format('%I::bigint', t.attname), '()', ''))
 
+-- A query of a list, with what is said of its rows.
+-- snippet: hint(number, hint, query)
+SELECT {number}, {hint}, o.* FROM ({query}) o
+
+-- snippet: notice(number, severity, form, title, query)
+SELECT {number}, {severity}, {form}, {title}, o.* FROM ({query}) o
+
 -- What prevents a conversion: each query of the list returns lines that say what, and the
 -- table or column that each is about.  One without a foreign key need not be widened.
 -- snippet: obstacles(entries)

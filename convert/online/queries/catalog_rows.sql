@@ -1,5 +1,6 @@
 -- The rows about tables.  Of what may belong to others, only what the owner of the table could
 -- change as well: who converts a table cannot have others wait for their own objects.
+-- texts: tables
 -- snippet: class_rows
 pg_class r WHERE r.oid = ANY ($tables::oid[])
 
@@ -30,7 +31,6 @@ AND pg_has_role(t.relowner, r.proowner, 'USAGE')
 row_user u JOIN pg_proc r ON r.oid = u.oid WHERE {may_alter(u.owner, r)}
 
 -- Which transactions have changed them?
--- texts: tables
 -- name: changers
 WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))
 SELECT xmax::text
