@@ -135,7 +135,9 @@ CREATE TABLE by_key (id int PRIMARY KEY) PARTITION BY HASH (id);
 SELECT snowflake_convert('by_key');
 CREATE TYPE typed AS (id int);
 CREATE TABLE of_type OF typed (PRIMARY KEY (id));
+\set VERBOSITY sqlstate
 SELECT snowflake_convert('of_type');
+\set VERBOSITY default
 CREATE TABLE ahead (id bigint PRIMARY KEY);
 INSERT INTO ahead VALUES (9223372036854775807);
 SELECT snowflake_convert('ahead');
