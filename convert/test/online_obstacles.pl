@@ -111,6 +111,8 @@ my @obstacles = (
 	  'trigger ~snowflake_swapped on table t is in the way' ],
 	[ 'DO $$ BEGIN EXECUTE (SELECT $a$ALTER TABLE t $a$ || string_agg(format($a$ADD c%s bigint NOT NULL DEFAULT 0$a$, i), $a$, $a$) FROM generate_series(1, 1010) i); END $$',
 	  'rows of table public\.t would not fit into a block' ],
+	[ 'DO $$ BEGIN EXECUTE (SELECT $a$ALTER TABLE t $a$ || string_agg(format($a$ADD b%s bool NOT NULL, ADD c%1$s bigint NOT NULL$a$, i), $a$, $a$) FROM generate_series(1, 503) i); END $$',
+	  'rows of table public\.t would not fit into a block' ],
 	[ 'CREATE TABLE child () INHERITS (t)', 'table public\.t has a parent or child table' ],
 	[ 'CREATE TABLE a (id int PRIMARY KEY REFERENCES t); ALTER TABLE t ADD a int REFERENCES a; UPDATE t SET a = NULL', 'tables that reference each other in a circle: public\.a' ],
 	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a DISABLE TRIGGER ALL', 'triggers of constraint a_t_fkey of table a are not enabled as usual' ],

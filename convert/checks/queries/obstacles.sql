@@ -110,16 +110,21 @@ SELECT format('statistics object %I.%I of table %s belongs to another role', s.n
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxowner <> r.relowner
 
--- With the new columns beside the old ones, or the old ones, dropped, as NULLs.
+-- With the new columns beside the old ones, or the old ones, dropped, as NULLs.  Each column is
+-- aligned.
 -- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
-SELECT format('rows of table %s would not fit into a block', t.relid::regclass), t.table_name
-FROM (SELECT relid, table_name, 8 * count(*) AS added FROM target WHERE change = 'widen'
-      GROUP BY 1, 2) t
-  JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0
-WHERE $online
-GROUP BY t.relid, t.table_name, t.added
-HAVING 23 + count(*) / 8 + t.added + sum(a.attlen) FILTER (WHERE a.attnotnull AND a.attlen > 0)
-  > current_setting('block_size')::int - 32
+SELECT format('rows of table %s would not fit into a block', relid::regclass), table_name
+FROM (SELECT t.relid, t.table_name, t.added, greatest(a.attlen, 1) AS length, a.attnotnull, s.size,
+        lag(s.size) OVER (PARTITION BY a.attrelid, a.attnotnull ORDER BY a.attnum) AS before
+      FROM (SELECT relid, table_name, 8 * count(*) AS added FROM target WHERE change = 'widen'
+            GROUP BY 1, 2) t
+        JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0
+        CROSS JOIN LATERAL (SELECT CASE WHEN a.attlen > 0
+          THEN position(a.attalign IN 'cs-i---d') ELSE 1 END) s(size)
+      WHERE $online) c
+GROUP BY relid, table_name, added
+HAVING 24 + count(*) / 8 + added + sum(length + greatest(size - before, 0))
+    FILTER (WHERE attnotnull) > current_setting('block_size')::int - 32
 
 -- What prevents that what depends on the columns comes back.  An online conversion drops, and
 -- creates again, other objects with a column: online/obstacles.c.
