@@ -15,11 +15,11 @@ WHERE t.is_root AND t.gets_ids
 -- The sequences of $schema that are local, as a script that looks like a dump leaves them, and
 -- nobody has called them so, if new tables of this database get another kind.
 -- notice: warning | list | sequences are local, although new tables get another kind
-SELECT format('sequence %I.%I', n.nspname, c.relname), NULL,
+SELECT format('sequence %s', {qualified(c)}), NULL,
   'it is local, although new tables get another kind', NULL,
   'Call snowflake_convert_schema() with the kind that they are to have, or '
   'snowflake_set_sequence_kind() with ''local'' in a session that has the setting.'
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+FROM pg_class c
 WHERE c.relnamespace = $schema AND c.relkind = 'S' AND c.relpersistence <> 't'
 AND $kind IS DISTINCT FROM 'local'
 AND NOT EXISTS (SELECT FROM pg_seclabel l

@@ -17,34 +17,27 @@ WITH fk(referencing, attnum, referenced, number) AS MATERIALIZED (
   UNION
   SELECT n.relid, n.attnum, n.is_key, w.key
   FROM walk w
-    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)
+    JOIN {attribute(this, w)}
     CROSS JOIN LATERAL (
 -- a column of a foreign key that references this one,
       SELECT fk.referencing, fk.attnum, false
       FROM fk WHERE fk.referenced = w.relid AND fk.number = w.attnum
       UNION ALL
--- the same column of a partition or child,
-      SELECT a.attrelid, a.attnum, w.is_key
-      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhrelid
-      WHERE i.inhparent = w.relid AND a.attname = this.attname AND NOT a.attisdropped
-      UNION ALL
--- and of a parent
-      SELECT a.attrelid, a.attnum, false
-      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhparent
-      WHERE i.inhrelid = w.relid AND a.attname = this.attname AND NOT a.attisdropped
-      AND this.attinhcount > 0
+-- and the same column of a partition or child, and of a parent
+      SELECT a.attrelid, a.attnum, i.is_key
+      FROM (SELECT inhrelid, w.is_key FROM pg_inherits WHERE inhparent = w.relid
+            UNION ALL
+            SELECT inhparent, false FROM pg_inherits
+            WHERE inhrelid = w.relid AND this.attinhcount > 0) i(relid, is_key)
+        JOIN pg_attribute a ON (a.attrelid, a.attname) = (i.relid, this.attname)
+          AND NOT a.attisdropped
     ) n(relid, attnum, is_key)
   WHERE this.atttypid IN ('int2'::regtype, 'int4'::regtype)
-  OR this.atttypid IN (SELECT typid FROM wide)),
- once AS (
-  SELECT relid, attnum, bool_or(is_key) AS is_key,
-    coalesce(min(key) FILTER (WHERE is_key), min(key)) AS key
-  FROM walk GROUP BY relid, attnum)
-SELECT array_agg(relid ORDER BY relid, attnum),
-  array_agg(attnum ORDER BY relid, attnum),
-  array_agg(is_key ORDER BY relid, attnum),
-  array_agg(key ORDER BY relid, attnum)
- FROM once
+  OR this.atttypid IN (SELECT typid FROM wide))
+SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)
+FROM (SELECT relid, attnum, bool_or(is_key) AS is_key,
+        coalesce(min(key) FILTER (WHERE is_key), min(key)) AS key
+      FROM walk GROUP BY relid, attnum ORDER BY relid, attnum) w
 
 -- The uses by name alone, which the catalogs do not record: in the body of a
 -- function, in the argument of a trigger, and in a default such as

@@ -5,25 +5,23 @@
 -- A view depends on others by its query alone, so there are no circles: rules are dropped
 -- before all views, and created after them.
 -- cte: in_the_way(classid, objid)
-SELECT DISTINCT d.classid, d.objid FROM target t JOIN pg_depend d ON {on_column(d, t)}
-WHERE t.change = 'widen'
+SELECT DISTINCT d.classid, d.objid FROM widened t JOIN pg_depend d ON {on_column(d, t)}
 
 -- cte: view_walk(oid, depth)
-SELECT w.ev_class, 1 FROM in_the_way d JOIN pg_rewrite w
-  ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid
+SELECT w.ev_class, 1 FROM in_the_way d JOIN pg_rewrite w ON {is_object(d, pg_rewrite, w.oid)}
 WHERE w.rulename = '_RETURN'
 UNION
 SELECT w.ev_class, v.depth + 1
 FROM view_walk v JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
-    AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, v.oid)
+    AND {on_object(d, pg_class, v.oid)}
   JOIN pg_rewrite w ON w.oid = d.objid
 WHERE w.rulename = '_RETURN' AND w.ev_class <> v.oid
   AND v.depth < (SELECT count(*) FROM pg_class WHERE relkind IN ('v', 'm'))
 
 -- cte: vw
-SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, w.depth
+SELECT c.*, {qualified(c)} AS name, w.depth
 FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) w
-  JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_class c ON c.oid = w.oid
 
 -- Those of tables, of these views, and of others, with what is used.
 -- cte: rul(oid)
@@ -37,14 +35,13 @@ AND (w.ev_class IN (SELECT oid FROM vw)
 
 -- Those of partitions go, and come, with that of their table.
 -- cte: trg(oid, depth)
-SELECT g.oid, 0 FROM in_the_way d JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass
-  AND g.oid = d.objid AND NOT g.tgisinternal AND g.tgparentid = 0
+SELECT g.oid, 0 FROM in_the_way d JOIN pg_trigger g ON {is_object(d, pg_trigger, g.oid)}
+  AND NOT g.tgisinternal AND g.tgparentid = 0
 UNION
 SELECT g.oid, t.depth + 1 FROM trg t JOIN pg_trigger g ON g.tgparentid = t.oid
 
 -- cte: pol(oid)
-SELECT p.oid FROM in_the_way d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass
-  AND p.oid = d.objid
+SELECT p.oid FROM in_the_way d JOIN pg_policy p ON {is_object(d, pg_policy, p.oid)}
 
 -- All of it, with what belongs to it, and the relation that it belongs to.
 -- cte: gone(classid, objid, relid)
@@ -91,10 +88,9 @@ FROM vw CROSS JOIN LATERAL (
 WHERE e.grantor <> vw.relowner
 SELECT format('role %I, the owner of view %s, lacks %s', o.rolname, vw.name, p.what), vw.oid
 FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
-  SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(o.oid, n.oid, 'CREATE')
-  FROM pg_namespace n
-  WHERE n.oid = vw.relnamespace
-  OR n.oid IN (SELECT stxnamespace FROM pg_statistic_ext WHERE stxrelid = vw.oid)
+  SELECT {needs_schema(o.oid, n.oid, CREATE)} FROM (
+    SELECT vw.relnamespace
+    UNION SELECT stxnamespace FROM pg_statistic_ext WHERE stxrelid = vw.oid) n(oid)
   UNION ALL
   SELECT format('CREATE on tablespace %I', s.spcname),
     has_tablespace_privilege(o.oid, s.oid, 'CREATE')
@@ -105,27 +101,21 @@ FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
     has_type_privilege(o.oid, a.atttypid, 'USAGE')
   FROM pg_attribute a WHERE a.attrelid = vw.oid AND a.attnum > 0
   UNION ALL
-  SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure),
-    has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
+  SELECT {needs_function(o.oid, g.tgfoid)}
   FROM pg_trigger g WHERE g.tgrelid = vw.oid AND NOT g.tgisinternal) p(what, has)
 WHERE NOT p.has
 SELECT format('%s is owned by role %I, but table %s by role %I',
-    pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
+    {describe_oid(pg_class, r.oid)}, pg_get_userbyid(r.relowner),
     $tables[1]::regclass, o.rolname), r.oid
 FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
   JOIN owner o ON o.oid <> r.relowner
 SELECT format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
   JOIN pg_namespace n ON n.oid = s.stxnamespace
-SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    pg_describe_object(g.classid, g.objid, 0)), g.relid
+SELECT format('%s depends on %s', {describe(d)}, {describe_object(g)}), g.relid
 FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
 WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-SELECT format('%s is a member of, or depends on, extension %I',
-    pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
-FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
-  AND d.deptype IN ('e', 'x')
-  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+SELECT line, relid FROM gone JOIN in_extension USING (classid, objid)
 SELECT format('%s has a security label',
     pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
 FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
@@ -146,12 +136,6 @@ SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner, 2 
 SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, 1
 FROM pg_type y LEFT JOIN pg_class k ON k.oid = y.typrelid
 WHERE coalesce(k.relkind, 'c') = 'c'
-
--- Is g found where f is called?
--- snippet: found_for(f, g)
-({f}.name, {f}.schema) = ({g}.name, {g}.schema)
-AND ({f}.classid = {g}.classid OR ({f}.classid, {g}.classid)
-  = ('pg_proc'::regclass, 'pg_type'::regclass) AND {f}.needed <= 1)
 
 -- May a role become another one?  A membership may have neither right since 16, but who may grant
 -- it has it if he wants to.  Before, that was anybody with CREATEROLE, but to superusers.
@@ -181,15 +165,14 @@ SELECT t.* FROM target t JOIN pg_class r ON r.oid = t.relid JOIN owner ON owner.
 
 -- cte: evaluated(classid, objid)
 SELECT d.classid, d.objid
-FROM own_target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
-  LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
-WHERE d.classid IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+FROM own_target t JOIN pg_depend d ON {on_object(d, pg_class, t.relid)}
+  LEFT JOIN pg_constraint k ON {is_object(d, pg_constraint, k.oid)}
+WHERE d.classid = ANY ('{pg_constraint,pg_statistic_ext}'::regclass[])
 AND (t.gets_ids
      AND (d.refobjsubid = t.attnum
           OR d.refobjsubid IN (
             SELECT f.adnum FROM pg_depend g JOIN pg_attrdef f ON f.oid = g.objid
-            WHERE g.classid = 'pg_attrdef'::regclass
-            AND {on_column(g, t)}))
+            WHERE g.classid = 'pg_attrdef'::regclass AND {on_column(g, t)}))
      OR k.contype = 'c' AND NOT k.convalidated)
 UNION
 -- all indexes, as the expressions of a constraint's do not depend on its columns
@@ -207,7 +190,7 @@ SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone UNION SELECT * FROM 
 -- cte: looking_up(classid, objid, called_class, called)
 SELECT o.classid, o.objid, d.refclassid, d.refobjid
 FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
-WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+WHERE d.refclassid = ANY ('{pg_proc,pg_operator}'::regclass[])
 
 -- The types that it has values of, also in its columns and the results of what it calls.
 -- cte: type_used(classid, objid, typid)
@@ -217,8 +200,8 @@ FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid, d.objsubid) = (o.class
     AND (a.attrelid, a.attnum) = (d.refobjid, d.refobjsubid)
   LEFT JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND d.refobjsubid = 0
     AND c.oid = d.refobjid
-  LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
-  LEFT JOIN pg_operator q ON d.refclassid = 'pg_operator'::regclass AND q.oid = d.refobjid
+  LEFT JOIN pg_proc p ON {on_object(d, pg_proc, p.oid)}
+  LEFT JOIN pg_operator q ON {on_object(d, pg_operator, q.oid)}
   CROSS JOIN LATERAL (SELECT CASE d.refclassid WHEN 'pg_type'::regclass THEN d.refobjid
     ELSE coalesce(a.atttypid, c.reltype, p.prorettype, q.oprresult) END) t(typid)
 WHERE t.typid <> 0
@@ -265,7 +248,10 @@ SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
     ELSE format('TYPE %s', g.oid::regtype) END, owner.rolname)
 FROM owner CROSS JOIN looking_up c
   JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
-  JOIN callable g ON {found_for(f, g)} AND g.owner <> f.owner JOIN untrusted u ON u.oid = g.owner
+  JOIN callable g ON (g.name, g.schema) = (f.name, f.schema) AND g.owner <> f.owner
+    AND (g.classid = f.classid OR f.needed <= 1
+         AND (f.classid, g.classid) = ('pg_proc'::regclass, 'pg_type'::regclass))
+  JOIN untrusted u ON u.oid = g.owner
 SELECT u.who, t.classid, t.objid, format('ALTER %s OWNER TO %I', CASE WHEN u.oid = y.typowner
   THEN format('TYPE %s', y.oid::regtype) ELSE format('SCHEMA %I', n.nspname) END, owner.rolname)
 FROM owner CROSS JOIN type_used t JOIN pg_type y ON y.oid = t.typid

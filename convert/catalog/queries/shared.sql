@@ -30,6 +30,37 @@
 format('(?<![[:alnum:]_])%s(?![[:alnum:]_])',
   regexp_replace({name}, '[^[:alnum:]_]', E'\\\\\\&', 'g'))
 
+-- The row of pg_attribute of a column, for FROM; and what columns and objects are called.
+-- snippet: attribute(a, column)
+pg_attribute {a} ON ({a}.attrelid, {a}.attnum) = ({column}.relid, {column}.attnum)
+
+-- snippet: column_name(name, relid)
+format('column %I of table %s', {name}, {relid}::regclass)
+
+-- snippet: qualified(relation)
+format('%s.%I', {relation}.relnamespace::regnamespace, {relation}.relname)
+
+-- snippet: describe(d)
+pg_describe_object({d}.classid, {d}.objid, {d}.objsubid)
+
+-- snippet: describe_oid(catalog, oid)
+pg_describe_object('{catalog}'::regclass, {oid}, 0)
+
+-- snippet: describe_object(d)
+pg_describe_object({d}.classid, {d}.objid, 0)
+
+-- snippet: this_database
+(SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- A privilege that a role needs, and whether it has it.
+-- snippet: needs_schema(role, schema, privilege)
+format('{privilege} on schema %s', {schema}::regnamespace),
+has_schema_privilege({role}, {schema}, '{privilege}')
+
+-- snippet: needs_function(role, function)
+format('EXECUTE on function %s', {function}::regprocedure),
+has_function_privilege({role}, {function}, 'EXECUTE')
+
 -- Is an object a member of an extension; and is a function in a temporary schema?
 -- snippet: of_extension(catalog, oid)
 EXISTS (SELECT FROM pg_depend e
@@ -38,23 +69,20 @@ EXISTS (SELECT FROM pg_depend e
 -- snippet: is_temporary(function)
 ({function}.pronamespace = pg_my_temp_schema() OR pg_is_other_temp_schema({function}.pronamespace))
 
--- Is d a dependency on column c?
+-- Is d a row about an object, or a dependency on it; and on column c?
+-- snippet: is_object(d, catalog, oid)
+({d}.classid, {d}.objid) = ('{catalog}'::regclass, {oid})
+
+-- snippet: on_object(d, catalog, oid)
+({d}.refclassid, {d}.refobjid) = ('{catalog}'::regclass, {oid})
+
 -- snippet: on_column(d, c)
 ({d}.refclassid, {d}.refobjid, {d}.refobjsubid) = ('pg_class'::regclass, {c}.relid, {c}.attnum)
 
--- May the owner of a table alter a function; and a statement that changes nothing, after
--- which sessions compile a function, p, again.
+-- May the owner of a table alter a function?
 -- snippet: may_alter(owner, function)
 (pg_has_role({owner}, {function}.proowner, 'USAGE')
  AND has_schema_privilege({owner}, {function}.pronamespace, 'USAGE'))
-
--- snippet: recompile
-CASE p.prokind
-  WHEN 'p' THEN format('ALTER PROCEDURE %s.%I(%s) SECURITY %s', p.pronamespace::regnamespace,
-    p.proname, pg_get_function_identity_arguments(p.oid),
-    CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
-  ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure,
-    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END
 
 -- The statement by which an aclitem e grants its right on a column.
 -- snippet: grant_column(column, name)
@@ -80,7 +108,7 @@ format('ALTER STATISTICS %I.%I SET STATISTICS %s', {schema}, {name}, {target})
 -- Does a column of an index only cast a column of its table that becomes bigint?  It is that column
 -- itself afterwards, for which an index has no statistics target.
 -- snippet: only_casts(index, table, attnum)
-EXISTS (SELECT FROM target t WHERE t.relid = {table} AND t.change = 'widen'
+EXISTS (SELECT FROM widened t WHERE t.relid = {table}
         AND translate(pg_get_indexdef({index}, {attnum}, true), '()', '')
           = translate(format('%I::bigint', t.attname), '()', ''))
 
@@ -108,18 +136,24 @@ ORDER BY number, line COLLATE "C"
 -- snippet: notices(entries)
 SELECT CASE WHEN severity NOT IN ('first', 'later') THEN severity
     WHEN (true = ALL ($set_default) AND NOT $again) = (severity = 'first') THEN 'warning'
-    ELSE 'info' END AS severity,
-  form, title, object, line, message, detail, hint, f.place
+    ELSE 'info' END AS severity, form, title, object, line, message, detail, hint, f.place
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
   LEFT JOIN (SELECT column_name, min(place) AS place FROM found GROUP BY 1) f
     ON f.column_name = n.object
 ORDER BY number, f.place, object COLLATE "C"
 
+-- What an extension has, or what depends on one.
+-- cte: in_extension(classid, objid, line)
+SELECT d.classid, d.objid,
+  format('%s is a member of, or depends on, extension %I', {describe_object(d)}, e.extname)
+FROM pg_depend d JOIN pg_extension e ON {on_object(d, pg_extension, e.oid)}
+WHERE d.deptype IN ('e', 'x')
+
 -- The types that hold any ID, which are bigint,
 -- uuid, and domains over them, or over such a domain.  A column references a
 -- key of another type only if both are integers.
 -- cte: wide(typid)
-SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])
+SELECT unnest('{int8,uuid}'::regtype[])::oid
 UNION ALL
 SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd'
 
@@ -141,10 +175,13 @@ SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.att
     WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'
     ELSE 'cannot' END AS change,
   format('table %s', w.relid::regclass) AS table_name,
-  format('column %I of table %s', a.attname, w.relid::regclass) AS column_name
+  {column_name(a.attname, w.relid)} AS column_name
 FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys)
     w(relid, attnum, is_key, key)
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
+  JOIN {attribute(a, w)}
+
+-- cte: widened
+SELECT * FROM target WHERE change = 'widen'
 
 -- The tables that are altered, and those at the other end of a
 -- foreign key that is created again.
@@ -152,10 +189,9 @@ FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys)
 SELECT relid FROM target WHERE is_key AND (set_default OR uses_sequence) OR change = 'widen'
 UNION
 SELECT unnest(ARRAY[c.conrelid, c.confrelid])
-FROM target t JOIN pg_constraint c ON c.contype = 'f'
+FROM widened t JOIN pg_constraint c ON c.contype = 'f'
   AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)
        OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))
-WHERE t.change = 'widen'
 
 -- The sequences that a key, or the column of a partition or
 -- child, owns or has in its default.
@@ -170,14 +206,13 @@ SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t
     AND {on_column(d, t)}
 WHERE t.is_key
 SELECT d.refobjid, k.key, false, false FROM key_default k
-  JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)
-    AND d.refclassid = 'pg_class'::regclass
+  JOIN pg_depend d ON {is_object(d, pg_attrdef, k.oid)} AND d.refclassid = 'pg_class'::regclass
 SELECT n.oid, k.key, false, false FROM key_default k
   JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* {word(n.relname)}
 WHERE k.expression ~ 'nextval[(].*::text'
 
 -- cte: seq
-SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname,
+SELECT r.oid, {qualified(c)} AS name, c.relname,
   bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,
   bool_or($set_default[r.key] AND NOT $keeps_sequences[r.key]) AS replaced
 FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'
@@ -185,38 +220,36 @@ GROUP BY 1, 2, 3
 
 -- What else uses them.
 -- cte: seq_user(oid, name, by_name) union
-SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false
-FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+SELECT s.oid, {describe(d)}, false
+FROM seq s JOIN pg_depend d ON {on_object(d, pg_class, s.oid)}
 WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)
 SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false
-FROM seq s JOIN pg_depend d
-  ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')
+FROM seq s JOIN pg_depend d ON {is_object(d, pg_class, s.oid)} AND d.deptype = 'e'
 SELECT oid, name, true FROM unnest($named_sequences, $naming_objects) n(oid, name)
 
 -- What ALTER COLUMN ... TYPE creates again, with the indexes of constraints, which have their
 -- expressions; and the indexes and statistics objects among it.  An index of a partition that has
 -- a parent is created with that.
 -- cte: rebuilt(classid, objid)
-SELECT DISTINCT o.classid, o.objid FROM target t
+SELECT DISTINCT o.classid, o.objid FROM widened t
   JOIN pg_depend d ON {on_column(d, t)}
-  LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
+  LEFT JOIN pg_constraint k ON {is_object(d, pg_constraint, k.oid)}
     AND k.contype IN ('p', 'u', 'x')
   CROSS JOIN LATERAL (VALUES (d.classid, d.objid), ('pg_class'::regclass, k.conindid))
     o(classid, objid)
-WHERE t.change = 'widen' AND o.objid IS NOT NULL
+WHERE o.objid IS NOT NULL
 
 -- cte: rebuilt_index materialized
 SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered,
   i.indisreplident, h.inhparent AS parent
-FROM rebuilt r JOIN pg_index i
-    ON (r.classid, r.objid) = ('pg_class'::regclass, i.indexrelid)
+FROM rebuilt r JOIN pg_index i ON {is_object(r, pg_class, i.indexrelid)}
   JOIN pg_class c ON c.oid = i.indexrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
 
 -- cte: rebuilt_statistics
 SELECT s.*, n.nspname FROM rebuilt r
-  JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)
+  JOIN pg_statistic_ext s ON {is_object(r, pg_statistic_ext, s.oid)}
   JOIN pg_namespace n ON n.oid = s.stxnamespace
 
 -- The PL/pgSQL functions that use rows of tables, those of the CTE row_table, which has rows of
@@ -248,34 +281,38 @@ FROM row_table r JOIN plpgsql f
 WHERE NOT r.relispartition
 AND NOT {of_extension(pg_proc, f.oid)}
 
--- Those of the tables whose columns change their type, with the statement that discards their
--- plans.
+-- Those of the tables whose columns change their type, with a statement that changes nothing, after
+-- which sessions compile them again.
 -- cte: row_table materialized
-SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'
+SELECT r.* FROM widened t JOIN pg_class r ON r.oid = t.relid
 
 -- cte: row_function(oid, name, owner, owned, command)
 SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alter(u.owner, p)},
-  {recompile}
+  CASE p.prokind
+    WHEN 'p' THEN format('ALTER PROCEDURE %s.%I(%s) SECURITY %s', p.pronamespace::regnamespace,
+      p.proname, pg_get_function_identity_arguments(p.oid),
+      CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
+    ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure,
+      CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END
 FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 
 -- The columns that hold, or might hold, a key without a foreign key, as columns.c has found, the
 -- likely ones first: the verdict is sure or perhaps, or unfit for types that are not widened.
--- cte: found(relid, attnum, verdict, reason, place, attname, column_name, type, path)
-SELECT h.relid, h.attnum, h.verdict, h.reason, h.place, a.attname,
-  format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
-  format('%I.%I', r.relname, a.attname)
+-- cte: found
+SELECT h.*, a.attname, c.*, format('%s (%s): %s', c.column_name, c.type, h.reason) AS line,
+  format('%I.%I', r.relname, a.attname) AS path
 FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons) WITH ORDINALITY
     h(relid, attnum, verdict, reason, place)
   JOIN pg_class r ON r.oid = h.relid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
+  JOIN {attribute(a, h)}
+  CROSS JOIN LATERAL (SELECT {column_name(a.attname, h.relid)}, format_type(a.atttypid, NULL))
+    c(column_name, type)
 
 -- The types of numbers and of arrays of them that do not hold all IDs, those of texts, which may
 -- be too short, and domains over them.
 -- cte: small(typid, base, typmod)
-SELECT unnest(ARRAY['int2'::regtype, 'int4'::regtype, 'float4'::regtype, 'float8'::regtype,
-    'numeric'::regtype, 'int2[]'::regtype, 'int4[]'::regtype, 'float4[]'::regtype,
-    'float8[]'::regtype, 'numeric[]'::regtype, 'varchar'::regtype, 'bpchar'::regtype])::oid,
-  NULL::oid, -1
+SELECT unnest('{int2,int4,float4,float8,numeric,varchar,bpchar,int2[],int4[],float4[],float8[],'
+  'numeric[]}'::regtype[])::oid, NULL::oid, -1
 UNION ALL
 SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
@@ -302,9 +339,9 @@ AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
 -- Those that hold keys, and arrays that might, by their names or as arrays of integers.  rounds is
 -- true for those that store something else without an error.
 -- cte: unfit(column_name, type, reason, rounds)
-SELECT format('column %I of table %s', a.attname, a.attrelid::regclass),
+SELECT {column_name(a.attname, a.attrelid)},
   format_type(a.atttypid, a.atttypmod), h.reason, format_type(y.base, NULL) ~ '^(real|double)'
-FROM small_type y JOIN pg_attribute a ON (a.attrelid, a.attnum) = (y.relid, y.attnum)
+FROM small_type y JOIN {attribute(a, y)}
   LEFT JOIN found h ON (h.relid, h.attnum) = (y.relid, y.attnum) AND h.verdict = 'unfit'
 WHERE h.verdict = 'unfit' OR y.is_array
 AND (a.attname ~* 'ids?$'

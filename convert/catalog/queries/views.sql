@@ -80,8 +80,7 @@ GROUP BY depth, vw.oid, name, e.grantee, e.is_grantable
 SELECT 12, depth, vw.oid, a.attnum * 1000 + ordinality, {grant_column(a.attname, name)}
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid, aclexplode(a.attacl) WITH ORDINALITY e
 SELECT 13, depth, vw.oid, f.adnum, format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s', name,
-  a.attname,
-  pg_get_expr(f.adbin, f.adrelid))
+  a.attname, pg_get_expr(f.adbin, f.adrelid))
 FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
 SELECT 16, depth, vw.oid, g.oid, pg_get_triggerdef(g.oid)

@@ -1,22 +1,19 @@
 -- Types that contain the row type of a table, and that itself.
 -- cte: holder(table_name, typid)
 SELECT t.table_name, r.reltype
-FROM target t JOIN pg_class r ON r.oid = t.relid
-WHERE t.change = 'widen'
+FROM widened t JOIN pg_class r ON r.oid = t.relid
 UNION
 SELECT h.table_name, coalesce(c.reltype, d.objid)
-FROM holder h
-  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
-  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-    AND d.objsubid > 0
+FROM holder h JOIN pg_depend d ON {on_object(d, pg_type, h.typid)}
+  LEFT JOIN pg_class c ON {is_object(d, pg_class, c.oid)} AND d.objsubid > 0
 WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f')
 
 -- What prevents tables from being altered, and their foreign keys from being
 -- checked.  The CTE owned has these tables.
 -- cte: owned
-SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
-  r.relrowsecurity AND r.relforcerowsecurity AS forced,
-  o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses
+SELECT r.oid, format('table %s', r.oid::regclass) AS object, r.relnamespace, r.relowner,
+  r.relrowsecurity AND r.relforcerowsecurity AS forced, o.rolname,
+  o.rolsuper OR o.rolbypassrls AS bypasses
 FROM changed c JOIN pg_class r ON r.oid = c.relid
   JOIN pg_roles o ON o.oid = r.relowner
 
@@ -27,13 +24,13 @@ FROM changed c JOIN pg_class r ON r.oid = c.relid
 SELECT 100::numeric
 SELECT count(*) FROM changed
 SELECT 5 + 4 * (reltoastrelid <> 0)::int FROM pg_class
-WHERE oid IN (SELECT relid FROM target WHERE change = 'widen')
+WHERE oid IN (SELECT relid FROM widened)
 SELECT 2 * count(*) FROM pg_index
-WHERE indrelid IN (SELECT relid FROM target WHERE change = 'widen')
+WHERE indrelid IN (SELECT relid FROM widened)
 SELECT 1 + 5 * count(DISTINCT t.relid)
-FROM target t JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND {on_column(d, t)}
+FROM widened t JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND {on_column(d, t)}
   JOIN pg_constraint k ON k.oid = d.objid AND k.contype = 'f'
-WHERE t.change = 'widen' GROUP BY k.oid
+GROUP BY k.oid
 SELECT 2 * count(*) FROM rebuilt LEFT JOIN pg_constraint k
   ON (classid, objid) = ('pg_constraint'::regclass, k.oid)
 WHERE classid <> 'pg_class'::regclass AND k.contype IS DISTINCT FROM 'f'
@@ -54,7 +51,7 @@ FROM (SELECT sum(n) FROM lock_use) u(n)
 -- A conversion that was begun online keeps two columns equal, and has to get to its own end.
 -- Partitions have the triggers of their table.
 -- cte: converting(line, object, trigger)
-SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
+SELECT format('%s is being converted online', t.object), t.object, g.tgname
 FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
   JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = '_snowflake_convert_copy'
 
@@ -64,7 +61,7 @@ FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
 -- hint: Change the type of columns that are not of an integer type, or drop their foreign keys.
 SELECT format('%s has type %s, but references a column that becomes bigint',
     t.column_name, format_type(a.atttypid, a.atttypmod)), t.column_name
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+FROM target t JOIN {attribute(a, t)}
 WHERE t.change = 'cannot'
 
 -- hint: Run ALTER TABLE ... DETACH PARTITION ... FINALIZE.
@@ -77,15 +74,13 @@ FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending
 -- hint: Give partitions the constraints of the partitioned table: detach a partition, replace its
 --   constraint, and attach it again.
 SELECT format('constraint %I of partition %s belongs to index %s, which has another constraint '
-  'or none',
-    k.conname, k.conrelid::regclass, h.inhparent::regclass), t.table_name
-FROM target t
+  'or none', k.conname, k.conrelid::regclass, h.inhparent::regclass), t.table_name
+FROM widened t
   JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
   JOIN pg_inherits h ON h.inhrelid = i.indexrelid
   JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u')
   LEFT JOIN pg_constraint p ON p.conindid = h.inhparent AND p.contype IN ('p', 'u')
-WHERE t.change = 'widen'
-AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable,
+WHERE (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable,
   p.condeferred)
 
 -- All of a table are created again directly, and in use those with the column, and ones that are
@@ -93,20 +88,18 @@ AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.c
 -- hint: Drop indexes that are invalid, or create them again with REINDEX.
 SELECT format('index %s of table %s is invalid', i.indexrelid::regclass, i.indrelid::regclass),
   t.table_name
-FROM (SELECT DISTINCT relid, table_name FROM target WHERE change = 'widen') t JOIN pg_index i
-  ON i.indrelid = t.relid
+FROM (SELECT DISTINCT relid, table_name FROM widened) t JOIN pg_index i ON i.indrelid = t.relid
 WHERE NOT i.indisvalid
 AND (NOT $online
      OR ('pg_class'::regclass, i.indexrelid) IN (SELECT classid, objid FROM rebuilt)
      AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.relation = i.indrelid AND l.granted
-       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND l.database = {this_database}
        AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid()))
 
 -- hint: Give statistics objects the owner of the table: PostgreSQL does so when it creates them
 --   again.
 SELECT format('statistics object %I.%I of table %s belongs to another role', s.nspname, s.stxname,
-  r.oid::regclass),
-    format('table %s', r.oid::regclass)
+  r.oid::regclass), format('table %s', r.oid::regclass)
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxowner <> r.relowner
 
@@ -116,8 +109,7 @@ WHERE s.stxowner <> r.relowner
 SELECT format('rows of table %s would not fit into a block', relid::regclass), table_name
 FROM (SELECT t.relid, t.table_name, t.added, greatest(a.attlen, 1) AS length, a.attnotnull, s.size,
         lag(s.size) OVER (PARTITION BY a.attrelid, a.attnotnull ORDER BY a.attnum) AS before
-      FROM (SELECT relid, table_name, 8 * count(*) AS added FROM target WHERE change = 'widen'
-            GROUP BY 1, 2) t
+      FROM (SELECT relid, table_name, 8 * count(*) AS added FROM widened GROUP BY 1, 2) t
         JOIN pg_attribute a ON a.attrelid = t.relid AND a.attnum > 0
         CROSS JOIN LATERAL (SELECT CASE WHEN a.attlen > 0
           THEN position(a.attalign IN 'cs-i---d') ELSE 1 END) s(size)
@@ -132,16 +124,12 @@ HAVING 24 + count(*) / 8 + added + sum(length + greatest(size - before, 0))
 
 -- hint: Drop objects that depend on a column, convert, and create them again, or use
 --   snowflake_convert_online().
-SELECT format('%s depends on %s',
-    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
-FROM target t
-  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
-    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
-  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
-  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-WHERE t.change = 'widen' AND NOT $online
-AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
-                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+SELECT format('%s depends on %s', {describe(d)}, t.column_name), t.column_name
+FROM widened t JOIN pg_depend d ON {on_column(d, t)}
+  LEFT JOIN pg_trigger g ON {is_object(d, pg_trigger, g.oid)}
+  LEFT JOIN pg_attrdef f ON {is_object(d, pg_attrdef, f.oid)}
+WHERE NOT $online
+AND (d.classid = ANY ('{pg_rewrite,pg_policy,pg_proc,pg_publication_rel}'::regclass[])
       OR NOT g.tgisinternal
       OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
 AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
@@ -149,20 +137,17 @@ AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
 -- An index is created again with each of its columns, also those that it merely includes, and so is
 -- its constraint.  What depends on these, but not on the column, is not, and prevents that.
 -- hint: Drop objects that depend on an index or key with a column, convert, and create them again.
-SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    pg_describe_object(n.classid, n.objid, 0)), t.column_name
-FROM target t
+SELECT format('%s depends on %s', {describe(d)}, {describe_object(n)}), t.column_name
+FROM widened t
   JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
   LEFT JOIN pg_constraint u ON u.conindid = i.indexrelid AND u.contype IN ('p', 'u', 'x')
   CROSS JOIN LATERAL (VALUES ('pg_class'::regclass, i.indexrelid),
     ('pg_constraint'::regclass, u.oid)) n(classid, objid)
   JOIN pg_depend d ON (d.refclassid, d.refobjid, d.deptype) = (n.classid, n.objid, 'n')
-WHERE t.change = 'widen'
-AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+WHERE (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
 AND NOT EXISTS (
   SELECT FROM pg_depend c
-  WHERE (c.classid, c.objid) = (d.classid, d.objid)
-  AND {on_column(c, t)})
+  WHERE (c.classid, c.objid) = (d.classid, d.objid) AND {on_column(c, t)})
 
 -- hint: Change what these lines say, or drop the objects, convert, and create them again: pg_dump
 --   --schema-only has their statements.
@@ -172,7 +157,7 @@ SELECT line, relid::regclass::text FROM lost
 -- hint: Enable such triggers with ALTER TABLE ... ENABLE TRIGGER, or drop the constraints.
 SELECT format('triggers of constraint %I of table %s are not enabled as usual', k.conname,
     k.conrelid::regclass), format('table %s', k.conrelid::regclass)
-FROM rebuilt r JOIN pg_constraint k ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)
+FROM rebuilt r JOIN pg_constraint k ON {is_object(r, pg_constraint, k.oid)}
   JOIN pg_trigger g ON g.tgconstraint = k.oid
 WHERE g.tgenabled <> 'O'
 
@@ -182,37 +167,34 @@ WHERE g.tgenabled <> 'O'
 -- hint: The type of a partition key column cannot be changed. Create a new table with a bigint
 --   column and move the rows.
 SELECT format('%s is part of the partition key', t.column_name), t.column_name
-FROM target t
+FROM widened t
   JOIN pg_depend d
     ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)
     AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)
-WHERE t.change = 'widen' AND d.deptype = 'i'
+WHERE d.deptype = 'i'
 
 -- In a column, or in an expression.  A function also depends on the types in its signature, which
 -- does not matter.
 -- hint: Drop what uses the row type, or change its type, convert, and create it again.
-SELECT format('%s uses the row type of %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    h.table_name), h.table_name
-FROM holder h
-  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
-  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-  LEFT JOIN pg_type y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid
-  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
-WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass,
-                    'pg_attrdef'::regclass, 'pg_policy'::regclass,
-                    'pg_trigger'::regclass, 'pg_statistic_ext'::regclass)
+SELECT format('%s uses the row type of %s', {describe(d)}, h.table_name), h.table_name
+FROM holder h JOIN pg_depend d ON {on_object(d, pg_type, h.typid)}
+  LEFT JOIN pg_class c ON {is_object(d, pg_class, c.oid)}
+  LEFT JOIN pg_type y ON {is_object(d, pg_type, y.oid)}
+  LEFT JOIN pg_proc p ON {is_object(d, pg_proc, p.oid)}
+WHERE d.classid = ANY ('{pg_rewrite,pg_constraint,pg_attrdef,pg_policy,pg_trigger,'
+  'pg_statistic_ext}'::regclass[])
 OR CASE d.objsubid WHEN 0 THEN c.oid IS NOT NULL AND d.deptype <> 'i'
   ELSE c.relkind IN ('r', 'p', 'm') END
 OR y.typtype = 'd' AND y.typbasetype <> h.typid
 OR concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid) %s ', h.typid)
-SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),
+SELECT format('%s calls %s with rows of %s', {describe_object(d)},
     p.oid::regprocedure, t.table_name), t.table_name
-FROM target t JOIN pg_class r ON r.oid = t.relid
+FROM widened t JOIN pg_class r ON r.oid = t.relid
   JOIN pg_proc p ON r.reltype = ANY (p.proargtypes)
-  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid)
-  LEFT JOIN pg_index i ON d.classid = 'pg_class'::regclass AND i.indexrelid = d.objid
-  LEFT JOIN pg_constraint c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
-WHERE t.change = 'widen' AND t.relid IN (i.indrelid, c.conrelid)
+  JOIN pg_depend d ON {on_object(d, pg_proc, p.oid)}
+  LEFT JOIN pg_index i ON {is_object(d, pg_class, i.indexrelid)}
+  LEFT JOIN pg_constraint c ON {is_object(d, pg_constraint, c.oid)}
+WHERE t.relid IN (i.indrelid, c.conrelid)
 
 -- hint: Drop generated columns, convert, and add them again.
 SELECT format('%s is a generated column', column_name), column_name
@@ -224,21 +206,19 @@ WHERE attgenerated <> '' AND CASE WHEN is_key THEN set_default ELSE change = 'wi
 --   ... NO INHERIT, then RENAME CONSTRAINT, then INHERIT.
 SELECT format('constraint %I of %s is named %I in table %s', c.conname,
     t.table_name, p.conname, p.conrelid::regclass), t.column_name
-FROM target t
-  JOIN pg_constraint c ON c.contype = 'n' AND c.conrelid = t.relid
-    AND t.attnum = ANY (c.conkey)
+FROM widened t
+  JOIN pg_constraint c ON c.contype = 'n' AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
   JOIN pg_inherits i ON i.inhrelid = t.relid
   JOIN pg_attribute a ON a.attrelid = i.inhparent AND a.attname = t.attname
   JOIN pg_constraint p ON p.contype = 'n' AND p.conrelid = a.attrelid
     AND a.attnum = ANY (p.conkey)
-WHERE t.change = 'widen' AND c.conislocal AND c.coninhcount > 0
-  AND p.conname <> c.conname
+WHERE c.conislocal AND c.coninhcount > 0 AND p.conname <> c.conname
 
 -- hint: Remove foreign tables from the inheritance tree, convert the tables on their own servers,
 --   and change the column type of the foreign tables.
 SELECT format('%s belongs to a foreign table', t.column_name), t.column_name
-FROM target t JOIN pg_class r ON r.oid = t.relid
-WHERE t.change = 'widen' AND r.relkind = 'f'
+FROM widened t JOIN pg_class r ON r.oid = t.relid
+WHERE r.relkind = 'f'
 
 -- What prevents that the rows and the generator are accessed, or the column from getting IDs.
 -- list: access_obstacles obstacles
@@ -268,18 +248,14 @@ FROM target t
 WHERE t.is_key AND t.gets_ids
 
 -- hint: Grant the owner of the tables these privileges.
-SELECT format('role %I, the owner of table %s, lacks %s', t.rolname, t.name, p.what),
-  format('table %s', t.name)
+SELECT format('role %I, the owner of %s, lacks %s', t.rolname, t.object, p.what), t.object
 FROM owned t
   LEFT JOIN (SELECT relid, generator FROM target WHERE is_root AND set_default) k ON k.relid = t.oid
   LEFT JOIN pg_proc f ON f.oid = k.generator
   CROSS JOIN LATERAL (
-    SELECT format('USAGE on schema %s', s::regnamespace), has_schema_privilege(t.relowner, s,
-      'USAGE')
-    FROM unnest(ARRAY[t.relnamespace, f.pronamespace]) s
+    SELECT {needs_schema(t.relowner, s, USAGE)} FROM unnest(ARRAY[t.relnamespace, f.pronamespace]) s
     UNION ALL
-    SELECT format('EXECUTE on function %s', f.oid::regprocedure),
-      has_function_privilege(t.relowner, f.oid, 'EXECUTE')) p(what, has)
+    SELECT {needs_function(t.relowner, f.oid)}) p(what, has)
 WHERE NOT p.has
 
 -- The default is evaluated with the privileges of who inserts.
@@ -310,14 +286,13 @@ WHERE s.is_identity AND s.replaced
 --   the owners trust each other, give the tables to a new role that is a member of theirs, and
 --   back after the conversion (ALTER TABLE ... OWNER TO). A role with privileges on a table would
 --   lose them.
-SELECT format('table %s is owned by role %I, but table %s by role %s', t.name,
-    t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)
+SELECT format('%s is owned by role %I, but table %s by role %s', t.object,
+    t.rolname, k.oid::regclass, k.relowner::regrole), t.object
 FROM owned t JOIN pg_class k ON k.oid = $tables[1] AND k.relowner <> t.relowner
 
 -- hint: Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL
 --   SECURITY after it, in one transaction.
-SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name,
-  rolname), format('table %s', name)
+SELECT format('row-level security is forced for role %I, the owner of %s', rolname, object), object
 FROM owned WHERE forced AND NOT bypasses
 
 -- What prevents direct conversions alone.
@@ -343,7 +318,7 @@ OR EXISTS (
   SELECT FROM pg_attribute a JOIN pg_attribute b ON (b.attrelid, b.attnum) = (p.oid, a.attnum)
   WHERE a.attrelid = i.oid AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))
 OR EXISTS (SELECT FROM pg_depend d
-           WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x'))
+           WHERE {is_object(d, pg_class, i.oid)} AND d.deptype = 'x')
 OR EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid AND k.contype IN ('p', 'u')
            AND {has_comment(k.oid, pg_constraint)})
 
@@ -361,10 +336,9 @@ SELECT line, object FROM converting WHERE trigger <> '~snowflake_new'
 -- hint: Call undistribute_table() for tables whose distribution column changes its type, convert,
 --   and distribute them again.
 SELECT format('%s is the distribution column', t.column_name), t.column_name
-FROM target t
+FROM widened t
   JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
-WHERE t.change = 'widen'
-AND substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text
+WHERE substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text
 
 -- hint: Create a table with LIKE ... INCLUDING ALL EXCLUDING IDENTITY, distribute it, copy the
 --   rows, and rename it.

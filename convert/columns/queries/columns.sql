@@ -70,7 +70,7 @@ AND bool_and(strpos(words, '_') > 0)
 SELECT a.attrelid, a.attnum, a.attname, r.relname, w.words,
   a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attgenerated = '', i.indnkeyatts
 FROM worded w JOIN pg_class r ON r.oid = w.relid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
+  JOIN {attribute(a, w)}
   JOIN small_type y ON (y.relid, y.attnum) = (a.attrelid, a.attnum) AND NOT y.is_array
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
   LEFT JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)
@@ -118,15 +118,13 @@ WITH split AS MATERIALIZED (
   ORDER BY s.relid, s.attnum, m.rank, m.number IS NULL, m.part, m.label COLLATE "C")
 SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
   CASE WHEN t.key_columns = 1
-      AND (t.words = 'id' OR {words(t.table_name)} ~ ('(^|_)' || t.base || 's?$'))
-    THEN -2
+      AND (t.words = 'id' OR {words(t.table_name)} ~ ('(^|_)' || t.base || 's?$')) THEN -2
     WHEN t.is_number OR t.rank < 3 AND t.key IS NULL THEN -1
     WHEN t.key IS NOT NULL AND (t.is_id OR t.rank < 3 AND t.clear) THEN 3
     WHEN t.is_id AND p.attname IS NOT NULL THEN 3
     WHEN t.is_like THEN CASE WHEN t.words = 'id' THEN 2 ELSE 3 END
     WHEN t.words ~ '_id$|^id_' THEN 2 WHEN t.is_id OR t.rank IS NOT NULL THEN 1 ELSE 0 END
-    AS strength,
-  t.is_id::int AS is_id, t.is_integer::int AS is_integer,
+    AS strength, t.is_id::int AS is_id, t.is_integer::int AS is_integer,
   EXISTS (SELECT FROM pg_partitioned_table k
           WHERE k.partrelid = t.relid AND t.attnum = ANY (k.partattrs))::int AS is_fixed,
   t.key, CASE WHEN t.words = 'id' THEN 'its name is id'

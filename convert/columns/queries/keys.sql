@@ -20,8 +20,7 @@ WITH candidate AS (
  key AS (
   SELECT c.*, c.attidentity <> '' OR coalesce(c.expression ~* 'nextval[(]', false) OR EXISTS (
       SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid
-      WHERE (d.classid, d.objid) = ('pg_attrdef'::regclass, c.default_oid)
-      AND d.refclassid = 'pg_proc'::regclass
+      WHERE {is_object(d, pg_attrdef, c.default_oid)} AND d.refclassid = 'pg_proc'::regclass
       AND p.pronargs = 0 AND p.prorettype = 'int8'::regtype) AS generated,
     EXISTS (SELECT FROM pg_constraint x WHERE x.contype = 'f' AND x.conrelid = c.relid
             AND c.attnum = ANY (x.conkey)) AS referencing,

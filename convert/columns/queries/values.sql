@@ -12,8 +12,7 @@ SELECT t.root, r.oid, CASE WHEN r.relkind = 'r' THEN pg_relation_size(r.oid) ELS
     / current_setting('block_size')::int,
   r.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
   AND (r.relkind = 'p' OR r.relkind = 'r' AND m.amname = 'heap')
-  AND NOT (r.relrowsecurity AND r.relforcerowsecurity)
-  AND has_table_privilege(t.root, 'SELECT')
+  AND NOT (r.relrowsecurity AND r.relforcerowsecurity) AND has_table_privilege(t.root, 'SELECT')
 FROM tree t JOIN pg_class r ON r.oid = t.oid LEFT JOIN pg_am m ON m.oid = r.relam
 
 -- The statements that read values of the columns of tables.  Each has a row for each column: its
@@ -30,14 +29,13 @@ SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %
     'AND %1$I::text::numeric BETWEEN -2147483648 AND 2147483647 END '
     'THEN %1$I::text::numeric::int '
     'WHEN %1$I IS NOT NULL THEN -2 - (hashtext(%1$I::text) & 65535) END AS n%2$s', a.attname,
-    a.attnum), ', '),
-  n.nspname, r.relname,
+    a.attnum), ', '), n.nspname, r.relname,
   CASE WHEN s.pages > 128 THEN format(' TABLESAMPLE SYSTEM (%s) REPEATABLE (0)',
     round(12800 / s.pages, 6)) END,
   string_agg(format('SELECT %1$s AS attnum, array_agg(DISTINCT n%1$s) FILTER '
     '(WHERE n%1$s NOT IN (0, -1)) AS numbers FROM s', a.attnum), ' UNION ALL ')) AS statement
  FROM unnest($tables::oid[], $columns::int2[]) u(relid, attnum) JOIN size s ON s.root = u.relid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (u.relid, u.attnum) AND NOT a.attisdropped
+  JOIN {attribute(a, u)} AND NOT a.attisdropped
   JOIN pg_class r ON r.oid = s.root JOIN pg_namespace n ON n.oid = r.relnamespace
  GROUP BY r.oid, n.nspname, r.relname, s.pages, a.attnum / 800
  ORDER BY r.oid, a.attnum / 800
@@ -49,7 +47,7 @@ SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %
 WITH key AS (
   SELECT k.number, a.attrelid, a.attname
   FROM unnest($tables::oid[], $columns::int2[]) WITH ORDINALITY k(relid, attnum, number)
-    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.relid, k.attnum)),
+    JOIN {attribute(a, k)}),
  size AS (
   SELECT k.number, sum(p.pages) > 128 AS is_big
   FROM key k JOIN part p ON p.root = k.attrelid

@@ -25,18 +25,19 @@ SELECT oid FROM row_function WHERE owned ORDER BY 1
 
 -- The columns that are not converted.
 -- name: narrow_targets
-SELECT attname, relid FROM target WHERE change = 'widen'
-ORDER BY key, NOT is_root, relid, attnum
+SELECT attname, relid FROM widened ORDER BY key, NOT is_root, relid, attnum
 
--- What cures a column of one table that is not widened; of a schema, an argument does.
--- cte: widening(relid, attnum, hint)
-SELECT relid, attnum, CASE WHEN $online THEN format('To widen it while it is in use, run CALL '
+-- Columns that hold keys and are not widened, and what cures one of a table; of a schema, an
+-- argument does.
+-- cte: narrow_key
+SELECT *, CASE WHEN $schema <> 0 THEN NULL
+  WHEN $online THEN format('To widen it while it is in use, run CALL '
     '%s.snowflake_convert_online(%L::regclass, %L::name, until => ''swap''::text) first, and then '
     'DROP TRIGGER "~snowflake_swapped" ON %2$s.', (SELECT extnamespace::regnamespace
       FROM pg_extension WHERE extname = 'snowflake_convert'), relid::regclass, attname)
   ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
-    attname) END
-FROM found WHERE $schema = 0
+    attname) END AS hint
+FROM found WHERE (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- list: notices notices
 
@@ -44,8 +45,8 @@ FROM found WHERE $schema = 0
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(t.typid, NULL)),
   format('%s becomes bigint', format_type(t.typid, NULL)), NULL,
   'Use 64-bit integers for these columns in the application, and have it reconnect.'
-FROM target t
-WHERE t.change = 'widen' AND t.attinhcount = 0
+FROM widened t
+WHERE t.attinhcount = 0
 AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
 
 -- These two are about direct conversions.
@@ -55,8 +56,7 @@ SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created ag
 FROM vw WHERE NOT $online
 
 -- notice: info | list | rules, triggers and policies are dropped and created again
-SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
-  'it is dropped and created again', NULL, NULL
+SELECT {describe_object(o)}, {describe_object(o)}, 'it is dropped and created again', NULL, NULL
 FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
       WHERE w.ev_class NOT IN (SELECT oid FROM vw)
       UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
@@ -64,30 +64,26 @@ FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
 WHERE NOT $online
 
 -- notice: later | list | columns that hold a key without a foreign key are changed to type bigint
-SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
-  format('%s becomes bigint: %s', h.type, h.reason), NULL,
+SELECT h.column_name, h.line, format('%s becomes bigint: %s', h.type, h.reason), NULL,
   CASE WHEN true = ALL ($set_default)
     THEN 'Use 64-bit integers for these columns in the application, and have it reconnect.'
     ELSE 'Other keys are converted. The column is new, or something, such as an upgrade of the '
       'application, changed its type.' END
-FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
+FROM found h JOIN widened USING (relid, attnum)
 
 -- notice: first | list | columns that hold a key without a foreign key stay integer
-SELECT column_name, format('%s (%s): %s', column_name, type, reason),
+SELECT column_name, line,
   format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
-  coalesce(w.hint, 'New IDs do not fit into these columns. To widen them, specify '
+  coalesce(hint, 'New IDs do not fit into these columns. To widen them, specify '
     'widen => ''keys''; those of other roles are widened by their owners, and those of partition '
     'keys need a new table.')
-FROM found h LEFT JOIN widening w USING (relid, attnum)
-WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+FROM narrow_key WHERE verdict = 'sure'
 
 -- notice: first | list | columns might hold a key, and stay integer
-SELECT column_name, format('%s (%s): %s', column_name, type, reason),
-  format('it might hold a key, and stays %s: %s', type, reason), NULL,
-  coalesce(w.hint, format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all '
+SELECT column_name, line, format('it might hold a key, and stays %s: %s', type, reason), NULL,
+  coalesce(hint, format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all '
     'of them.', replace(path, '''', '''''')))
-FROM found h LEFT JOIN widening w USING (relid, attnum)
-WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+FROM narrow_key WHERE verdict = 'perhaps'
 
 -- notice: first | list | columns that might hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)%s', column_name, type, CASE WHEN rounds THEN ', rounds' END,
@@ -122,8 +118,7 @@ AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, 
 -- notice: warning | one each | keys are no longer GENERATED ALWAYS
 SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', t.column_name),
   'Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER '
-  'VALUE.',
-  'Grant INSERT and UPDATE on the other columns only.'
+  'VALUE.', 'Grant INSERT and UPDATE on the other columns only.'
 FROM target t WHERE t.is_root AND t.set_default AND t.attidentity = 'a'
 
 -- notice: warning | one each | row filters of publications use converted columns
@@ -132,8 +127,7 @@ SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,
 FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, t.column_name),
         pg_get_expr(p.prqual, p.prrelid)
       FROM target t
-        JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass
-          AND {on_column(d, t)}
+        JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass AND {on_column(d, t)}
         JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
         JOIN pg_publication b ON b.oid = p.prpubid
       WHERE (t.gets_ids OR t.change = 'widen')
@@ -143,23 +137,22 @@ FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, 
 -- notice: warning | list | expressions with integers are kept
 WITH kept(name, expression) AS (
   SELECT format('default of %s', t.column_name), pg_get_expr(f.adbin, f.adrelid)
-  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
-  WHERE t.change = 'widen' AND NOT (t.is_key AND t.set_default)
+  FROM widened t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
+  WHERE NOT (t.is_key AND t.set_default)
   UNION
-  SELECT pg_describe_object(d.classid, d.objid, 0),
+  SELECT {describe_object(d)},
     CASE d.classid WHEN 'pg_policy'::regclass
       THEN concat_ws(' ', pg_get_expr(p.polqual, p.polrelid),
         pg_get_expr(p.polwithcheck, p.polrelid))
       WHEN 'pg_trigger'::regclass THEN pg_get_triggerdef(d.objid)
       ELSE pg_get_viewdef(r.ev_class) END
-  FROM target t JOIN pg_depend d ON {on_column(d, t)}
-    LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)
-    LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)
-  WHERE t.change = 'widen'
-  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass)
+  FROM widened t JOIN pg_depend d ON {on_column(d, t)}
+    LEFT JOIN pg_policy p ON {is_object(d, pg_policy, p.oid)}
+    LEFT JOIN pg_rewrite r ON {is_object(d, pg_rewrite, r.oid)}
+  WHERE d.classid = ANY ('{pg_policy,pg_trigger,pg_rewrite}'::regclass[])
 -- Keys may be in JSON, too.
   UNION
-  SELECT pg_describe_object('pg_class'::regclass, c.oid, 0), v.definition
+  SELECT {describe_oid(pg_class, c.oid)}, v.definition
   FROM pg_class c CROSS JOIN LATERAL (
     SELECT CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END) v(definition)
   WHERE c.relnamespace = $schema AND strpos(v.definition, '->>') > 0)
@@ -171,14 +164,12 @@ FROM kept WHERE expression ~ E'\\)::(integer|smallint)\\M'
 -- notice: warning | list | queries with integer literals no longer use indexes
 SELECT i.indexrelid::regclass::text, format('%s (%s)', i.indexrelid::regclass, m.amname),
   format('queries that compare %s with an integer literal no longer use index %s', t.column_name,
-    i.indexrelid::regclass),
-  'Its operators for bigint have no form for integers.',
+    i.indexrelid::regclass), 'Its operators for bigint have no form for integers.',
   'Cast the literals: WHERE id = 5::bigint. Parameters that are bigint need no change.'
-FROM target t JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+FROM widened t JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
   JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
   JOIN pg_opclass o ON o.opcmethod = m.oid AND o.opcintype = 'bigint'::regtype AND o.opcdefault
-WHERE t.change = 'widen'
-AND NOT EXISTS (
+WHERE NOT EXISTS (
   SELECT FROM pg_amop p
   WHERE (p.amopfamily, p.amoplefttype, p.amoprighttype)
     = (o.opcfamily, 'bigint'::regtype, 'integer'::regtype))
@@ -186,8 +177,7 @@ AND NOT EXISTS (
 -- notice: warning | one each | keys keep the UUIDs that they have
 SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),
   'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among '
-  'themselves.',
-  'Do not use the order of the key for older rows.'
+  'themselves.', 'Do not use the order of the key for older rows.'
 FROM target t WHERE t.is_root AND t.set_default AND t.typid = 'uuid'::regtype
 
 -- notice: warning | one each | sequences stay as they are
@@ -223,8 +213,7 @@ SELECT format('sequence %s', name), format('%s. %s', name, why),
   'nothing uses it anymore.'
 FROM seq CROSS JOIN LATERAL (
   SELECT coalesce(string_agg(DISTINCT format(CASE WHEN u.by_name THEN 'Its name occurs in %s.'
-    ELSE 'It is used by %s.' END, u.name), ' '),
-                  'The column does not own it.') AS why
+    ELSE 'It is used by %s.' END, u.name), ' '), 'The column does not own it.') AS why
   FROM seq_user u WHERE u.oid = seq.oid) u
 WHERE replaced AND NOT is_identity
 AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))
@@ -297,9 +286,8 @@ SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statemen
 SELECT 18, '', command FROM gone_comment
 
 -- cte: altered
-SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
+SELECT t.*, {qualified(r)} AS name, r.relispartition
 FROM target t JOIN pg_class r ON r.oid = t.relid
-  JOIN pg_namespace n ON n.oid = r.relnamespace
 
 -- cte: foreign_key(oid, root)
 SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
@@ -331,8 +319,7 @@ SELECT 1, NOT t.is_root, t.name,
   format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
 FROM altered t
 WHERE t.set_default AND t.is_key AND t.attidentity <> ''
-AND (t.is_root OR NOT t.relispartition
-     OR current_setting('server_version_num')::int < 170000)
+AND (t.is_root OR NOT t.relispartition OR current_setting('server_version_num')::int < 170000)
 SELECT 2, false, t.name,
   format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %I.%I()',
          t.name, t.attname, n.nspname, f.proname)
@@ -355,9 +342,8 @@ FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
 WHERE i.parent IS NULL AND a.attstattarget >= 0 AND NOT {only_casts(i.oid, i.indrelid, a.attnum)}
 SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
   i.nspname, i.relname, e.extname)
-FROM rebuilt_index i
-  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')
-  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+FROM rebuilt_index i JOIN pg_depend d ON {is_object(d, pg_class, i.oid)} AND d.deptype = 'x'
+  JOIN pg_extension e ON {on_object(d, pg_extension, e.oid)}
 WHERE i.parent IS NULL
 SELECT 6, false, nspname || stxname, {set_statistics(nspname, stxname, stxstattarget)}
 FROM rebuilt_statistics WHERE stxstattarget >= 0

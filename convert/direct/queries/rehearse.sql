@@ -13,25 +13,25 @@ SELECT r.root, n.classid, n.objid
 FROM running r CROSS JOIN LATERAL (
   SELECT d.classid, d.objid FROM pg_depend d
   WHERE (d.refclassid, d.refobjid) = (r.classid, r.objid) AND d.deptype IN ('a', 'i')
-  AND r.classid IN ('pg_class'::regclass, 'pg_type'::regclass)
+  AND r.classid = ANY ('{pg_class,pg_type}'::regclass[])
   UNION ALL
   SELECT d.refclassid, d.refobjid FROM pg_depend d
   WHERE (d.classid, d.objid) = (r.classid, r.objid)
-  AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass)
+  AND d.refclassid = ANY ('{pg_proc,pg_operator,pg_type}'::regclass[])
 ) n(classid, objid)
 
 -- Code in it of roles that must not get the rights of the owner, and casts of their types.
 -- cte: code_of_others(relid, who, what)
-SELECT r.root, u.who, pg_describe_object(r.classid, r.objid, 0)
-FROM running r LEFT JOIN pg_proc p ON (r.classid, r.objid) = ('pg_proc'::regclass, p.oid)
-  LEFT JOIN pg_type y ON (r.classid, r.objid) = ('pg_type'::regclass, y.oid)
+SELECT r.root, u.who, {describe_object(r)}
+FROM running r LEFT JOIN pg_proc p ON {is_object(r, pg_proc, p.oid)}
+  LEFT JOIN pg_type y ON {is_object(r, pg_type, y.oid)}
   JOIN untrusted u ON u.oid = coalesce(p.proowner, y.typowner)
 
 -- The tables that get rows.  Those of other owners, which have triggers of their own, and
 -- foreign tables do not, nor does a table that has one of these below it, or code of others.
 -- cte: tried(relid, name)
-SELECT r.oid, format('%I.%I', n.nspname, r.relname)
-FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
+SELECT r.oid, {qualified(r)}
+FROM pg_class r
 WHERE r.oid IN (SELECT relid FROM target WHERE change <> 'cannot')
 AND r.relkind IN ('r', 'p') AND NOT r.relispartition
 AND NOT EXISTS (
@@ -64,7 +64,7 @@ FROM tried x JOIN pg_index i ON i.indrelid = x.relid AND i.indisunique
   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum > 0 AND a.attgenerated = ''
     AND (a.attnum = ANY (k.attnums)
          OR EXISTS (SELECT FROM pg_depend d
-                    WHERE (d.classid, d.objid) = ('pg_class'::regclass, i.indexrelid)
+                    WHERE {is_object(d, pg_class, i.indexrelid)}
                     AND (d.refclassid, d.refobjid, d.refobjsubid)
                       = ('pg_class'::regclass, a.attrelid, a.attnum)))
   JOIN pg_type y ON y.oid = a.atttypid AND (y.typcategory IN ('S', 'N', 'D')
@@ -129,8 +129,7 @@ FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 SELECT format('table %s', x.name) AS object, p.number AS key,
   (SELECT array_agg(h.number) FROM held h
    WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number
-   AND h.number <= cardinality($tables))
-  AS keys,
+   AND h.number <= cardinality($tables)) AS keys,
   format('INSERT INTO %s AS n %s RETURNING %s', x.name,
     CASE WHEN bool_or(e.given)
       THEN format('(%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one %s JOIN '
@@ -139,8 +138,7 @@ SELECT format('table %s', x.name) AS object, p.number AS key,
         string_agg(e.inserted, ', ' ORDER BY e.attnum) FILTER (WHERE e.given),
         CASE WHEN v.complete THEN 'INNER' ELSE 'LEFT' END, x.name,
         ' ORDER BY r.' || p.key || ' DESC NULLS LAST')
-      ELSE 'DEFAULT VALUES' END, p.location)
-  AS insert,
+      ELSE 'DEFAULT VALUES' END, p.location) AS insert,
   (SELECT format('SELECT v.name, (v.a OPERATOR(pg_catalog.=) v.b)::pg_catalog.int4 AS equal '
       'FROM %s a, %s b, LATERAL (VALUES %s) v(name, a, b) '
       'WHERE %s AND %s AND v.a IS NOT NULL AND v.b IS NOT NULL', x.name, x.name,
@@ -173,7 +171,7 @@ GROUP BY r.oid, c.who ORDER BY 1, 2
 
 -- The sequences that give numbers to the rows that are inserted, by triggers, too.
 -- cte: moved(oid, name, seqincrement, seqmax) materialized
-SELECT c.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname), s.seqincrement, s.seqmax
+SELECT c.oid, {qualified(c)}, s.seqincrement, s.seqmax
 FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid JOIN owner ON owner.oid = c.relowner
 WHERE (c.relnamespace = $schema
        OR c.oid IN (SELECT sequence FROM feeding JOIN tried USING (relid)))

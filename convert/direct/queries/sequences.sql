@@ -11,7 +11,7 @@ FROM pg_roles o
       SELECT substr(c.setting, 13)
       FROM pg_db_role_setting s CROSS JOIN LATERAL unnest(s.setconfig) c(setting)
       WHERE s.setrole IN (o.oid, 0) AND starts_with(c.setting, 'search_path=')
-      AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+      AND s.setdatabase IN (0, {this_database})
       ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), $search_path)) p(path)
   CROSS JOIN LATERAL regexp_matches(p.path, '"((?:[^"]|"")*)"|([^,[:space:]"]+)', 'g')
     WITH ORDINALITY m(part, n)
@@ -56,12 +56,11 @@ FROM (
   AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0
   UNION
   SELECT d.refobjid, f.adrelid, f.adnum
-  FROM pg_depend d JOIN pg_attrdef f ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
+  FROM pg_depend d JOIN pg_attrdef f ON {is_object(d, pg_attrdef, f.oid)}
   WHERE d.refclassid = 'pg_class'::regclass
   UNION
   SELECT d.refobjid, a.attrelid, a.attnum
-  FROM pg_depend d JOIN pg_attribute a
-    ON (d.classid, d.objid) = ('pg_type'::regclass, a.atttypid) AND a.attnum > 0
+  FROM pg_depend d JOIN pg_attribute a ON {is_object(d, pg_type, a.atttypid)} AND a.attnum > 0
   WHERE d.refclassid = 'pg_class'::regclass
   UNION
   SELECT sequence, relid, attnum FROM default_sequence) f(sequence, relid, attnum)
@@ -70,8 +69,7 @@ WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAG
 
 -- The sequences of $schema that feed no column, and have no kind yet.
 -- cte: idle_sequence(name)
-SELECT format('%I.%I', n.nspname, c.relname)
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT {qualified(c)} FROM pg_class c
 WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
 AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
 AND c.oid NOT IN (SELECT sequence FROM sequence_kind)
@@ -85,23 +83,22 @@ WITH s(oid, relname) AS (
   WHERE $kind IN ('snowflake', 'range') AND relkind = 'S'
   AND (oid = ANY ($sequences)
        OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
-SELECT pg_describe_object('pg_class'::regclass, w.ev_class, 0)
-FROM s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
-    AND d.refobjsubid > 0
-  JOIN pg_rewrite w ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid)
+SELECT {describe_oid(pg_class, w.ev_class)}
+FROM s JOIN pg_depend d ON {on_object(d, pg_class, s.oid)} AND d.refobjsubid > 0
+  JOIN pg_rewrite w ON {is_object(d, pg_rewrite, w.oid)}
 UNION
 SELECT format('function %s', p.oid::regprocedure)
 FROM s JOIN pg_proc p ON strpos(lower(p.prosrc), 'last_value') > 0 AND p.prosrc ~* {word(s.relname)}
   OR EXISTS (SELECT FROM pg_depend d
-             WHERE (d.classid, d.objid) = ('pg_proc'::regclass, p.oid) AND d.refobjsubid > 0
-             AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid))
+             WHERE {is_object(d, pg_proc, p.oid)} AND d.refobjsubid > 0
+             AND {on_object(d, pg_class, s.oid)})
 WHERE NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
 
 -- Columns whose defaults make texts of numbers of sequences, and whether these are snowflake IDs.
 -- cte: number_text(column_name, has_ids)
-SELECT format('column %I of table %s', a.attname, r.oid::regclass),
+SELECT {column_name(a.attname, r.oid)},
   bool_or(f.sequence = ANY ($sequences) OR coalesce(k.kind = 'snowflake', false))
-FROM feeding f JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+FROM feeding f JOIN {attribute(a, f)}
   JOIN pg_type y ON y.oid = a.atttypid AND y.typcategory = 'S'
   JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p') AND NOT r.relispartition
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
@@ -130,11 +127,11 @@ SELECT t.key, f.sequence, coalesce(k.kind, 'local'), min(n.column_name)
 FROM target t JOIN feeding f ON (f.relid, f.attnum) = (t.relid, t.attnum)
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
   LEFT JOIN LATERAL (
-    SELECT format('column %I of table %s', a.attname, a.attrelid::regclass)
-    FROM feeding g JOIN pg_attribute a ON (a.attrelid, a.attnum) = (g.relid, g.attnum)
+    SELECT {column_name(a.attname, a.attrelid)}
+    FROM feeding g JOIN {attribute(a, g)}
       JOIN small s ON s.typid = a.atttypid
     WHERE g.sequence = f.sequence
-    AND (g.relid, g.attnum) NOT IN (SELECT relid, attnum FROM target WHERE change = 'widen')
+    AND (g.relid, g.attnum) NOT IN (SELECT relid, attnum FROM widened)
     AND CASE coalesce(s.base, s.typid)
       WHEN 'numeric'::regtype THEN greatest(s.typmod, a.atttypmod) >= 4
       WHEN 'varchar'::regtype THEN greatest(s.typmod, a.atttypmod) BETWEEN 4 AND 22
@@ -148,12 +145,12 @@ SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 
 -- The sequences that get another kind.
 -- cte: changing
-SELECT s.*, format('%I.%I', n.nspname, c.relname) AS name, c.relowner, c.relnamespace,
-  EXISTS (SELECT FROM pg_depend d
-          WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')) AS is_identity
-FROM unnest($sequences) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid
-  JOIN pg_class c ON c.oid = x.oid
-  JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT s.*, {qualified(c)} AS name, format('sequence %s', {qualified(c)}) AS object, c.relowner,
+  c.relnamespace, EXISTS (
+    SELECT FROM pg_depend d
+    WHERE {is_object(d, pg_class, c.oid)} AND d.deptype = 'i') AS is_identity
+FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+WHERE c.oid = ANY ($sequences)
 
 -- The integer columns of these sequences: the least of their greatest values, its type, and a query
 -- of the keys.  Those of partitions are among the rows of their table.
@@ -163,7 +160,7 @@ SELECT f.sequence, min(i.greatest_value), (array_agg(i.base ORDER BY i.greatest_
     r.relnamespace::regnamespace, r.relname), ' UNION ALL '
     ORDER BY r.relnamespace::regnamespace::text, r.relname, a.attname)
 FROM changing c JOIN feeding f ON f.sequence = c.seqrelid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+  JOIN {attribute(a, f)}
   JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p')
   JOIN integer_type i ON i.typid = a.atttypid
 WHERE NOT EXISTS (SELECT FROM pg_inherits h JOIN feeding p ON p.relid = h.inhparent
@@ -177,8 +174,7 @@ SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'
 -- The statement after which the registry knows them, but those whose MAXVALUE changes.
 -- name: prepare_statements
 SELECT format('SELECT %s._snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
-  (SELECT name FROM core),
-  string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
+  (SELECT name FROM core), string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE s.seqmax <= f.least
 HAVING count(*) > 0
@@ -217,8 +213,7 @@ SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L::regclass, 
 FROM changing
 WHERE $kind <> 'range'
 SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
-  (SELECT name FROM core),
-  string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
+  (SELECT name FROM core), string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
 FROM changing JOIN locking_place ON sequence = seqrelid
 HAVING $kind = 'range' AND count(*) > 0
 SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
@@ -259,38 +254,31 @@ AND regexp_replace(k.expression, '''([^'']|'''')*''', '_', 'g')
   NOT IN ('nextval(_::regclass)', 'nextval((_::text)::regclass)')
 
 -- hint: Grant the owner of each sequence what it needs.
-SELECT format('role %I, the owner of sequence %s, lacks %s', o.rolname, s.name, p.what),
-  format('sequence %s', s.name)
+SELECT format('role %I, the owner of %s, lacks %s', o.rolname, s.object, p.what), s.object
 FROM changing s JOIN pg_roles o ON o.oid = s.relowner
   JOIN pg_extension e ON e.extname = 'snowflake'
   JOIN pg_depend d ON (d.classid, d.deptype) = ('pg_proc'::regclass, 'e')
-    AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
+    AND {on_object(d, pg_extension, e.oid)}
   JOIN pg_proc f ON f.oid = d.objid AND CASE $kind
     WHEN 'range' THEN f.proname IN ('snowflake_set_sequence_kinds', '_snowflake_prepare_ranges')
     ELSE f.proname = 'snowflake_set_sequence_kind' END
   CROSS JOIN LATERAL (VALUES
-    (format('USAGE on schema %s', s.relnamespace::regnamespace),
-      has_schema_privilege(o.oid, s.relnamespace, 'USAGE')),
-    (format('USAGE on schema %s', f.pronamespace::regnamespace),
-      has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),
-    (format('EXECUTE on function %s', f.oid::regprocedure),
-      has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)
+    ({needs_schema(o.oid, s.relnamespace, USAGE)}), ({needs_schema(o.oid, f.pronamespace, USAGE)}),
+    ({needs_function(o.oid, f.oid)})) p(what, has)
 WHERE NOT p.has
 
 -- Its greatest key is read as the owner of the sequence, and a query calls code of indexes.
 -- hint: Revoke the privileges on a sequence from other roles whose tables it feeds, or give these
 --   tables its owner.
-SELECT format('sequence %s also feeds table %s of role %I', s.name, r.oid::regclass, o.rolname),
-  format('sequence %s', s.name)
-FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
-  JOIN pg_class r ON r.oid = f.relid
+SELECT format('%s also feeds table %s of role %I', s.object, r.oid::regclass, o.rolname), s.object
+FROM changing s JOIN feeding f ON f.sequence = s.seqrelid JOIN pg_class r ON r.oid = f.relid
   JOIN pg_roles o ON o.oid = r.relowner AND NOT o.rolsuper
 WHERE $kind = 'local' AND r.relowner <> s.relowner
 
 -- ... and who owns a schema can have the name of a table, or of the sequence, find another one.
 -- hint: Run these statements, or grant the owner of each sequence to these roles.
-SELECT format('role %I could have its code called for sequence %s: ALTER SCHEMA %I OWNER TO %I',
-  o.rolname, s.name, n.nspname, pg_get_userbyid(s.relowner)), format('sequence %s', s.name)
+SELECT format('role %I could have its code called for %s: ALTER SCHEMA %I OWNER TO %I',
+  o.rolname, s.object, n.nspname, pg_get_userbyid(s.relowner)), s.object
 FROM changing s JOIN feeding f ON f.sequence = s.seqrelid JOIN pg_class r ON r.oid = f.relid
   JOIN pg_namespace n ON n.oid IN (s.relnamespace, r.relnamespace)
   JOIN pg_database b ON b.datname = current_database()
@@ -299,15 +287,14 @@ FROM changing s JOIN feeding f ON f.sequence = s.seqrelid JOIN pg_class r ON r.o
 WHERE $kind = 'local' AND NOT {can_become(o.oid, s.relowner)}
 
 -- hint: Use ALTER SEQUENCE ... INCREMENT.
-SELECT format('sequence %s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',
-  s.name, s.seqincrement, $kind, m.most), format('sequence %s', s.name)
+SELECT format('%s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',
+  s.object, s.seqincrement, $kind, m.most), s.object
 FROM changing s CROSS JOIN (VALUES (CASE $kind WHEN 'range' THEN 1000000
   WHEN 'snowflake' THEN $max_increment ELSE 9223372036854775807 END)) m(most)
 WHERE $kind <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most
 
 -- hint: Use ALTER SEQUENCE ... NO CYCLE.
-SELECT format('sequence %s has CYCLE', s.name), format('sequence %s', s.name)
-FROM changing s WHERE $kind <> 'local' AND s.seqcycle
+SELECT format('%s has CYCLE', object), object FROM changing WHERE $kind <> 'local' AND seqcycle
 
 -- The tables of $schema, or table $object, with their partitions and children.
 -- cte: fed_table(relid)
@@ -320,9 +307,9 @@ SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
 -- Their columns that sequences feed.  What feeds none can only become local.
 -- name: fed_columns
 SELECT f.relid, a.attname, f.sequence, coalesce(k.kind, 'local') AS kind,
-  format('column %I of table %s', a.attname, f.relid::regclass) AS column_name
+  {column_name(a.attname, f.relid)} AS column_name
 FROM fed_table t JOIN feeding f ON f.relid = t.relid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+  JOIN {attribute(a, f)}
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
 UNION ALL
 SELECT NULL, NULL, k.sequence, k.kind, NULL

@@ -2,10 +2,9 @@
 -- name: copied_column
 SELECT a.attname
 FROM pg_trigger g
-  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\000')
-    WITH ORDINALITY arg(name, number)
+  CROSS JOIN LATERAL {arguments(g.tgargs)} WITH ORDINALITY arg(name, number)
   JOIN pg_attribute a ON a.attrelid = g.tgrelid AND NOT a.attisdropped
-    AND encode(convert_to(a.attname::text, getdatabaseencoding()), 'escape') = arg.name
+    AND {is_argument(a.attname)}
   LEFT JOIN pg_index i ON i.indrelid = g.tgrelid AND i.indisprimary AND a.attnum = ANY (i.indkey)
 WHERE g.tgrelid = $table::oid AND g.tgname = '~snowflake_new'
 ORDER BY i.indexrelid IS NULL, number % 2 = 0, number LIMIT 1

@@ -15,7 +15,7 @@ FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
     AND t.virtualtransaction = l.virtualtransaction) p ON true
   CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)
 WHERE l.locktype = 'relation' AND l.granted
-AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND l.database = {this_database}
 AND l.pid IS DISTINCT FROM pg_backend_pid()
 AND l.mode <> ALL ($modes::text[])
 AND NOT {cancellable_autovacuum}
@@ -28,7 +28,7 @@ ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i',
 SELECT pg_cancel_backend(a.pid)
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'relation' AND l.granted
-AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND l.database = {this_database}
 AND {cancellable_autovacuum}
 AND l.mode = 'ShareUpdateExclusiveLock'
 AND l.relation = ANY ($relations::oid[])

@@ -80,11 +80,10 @@ FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal AND g
   CROSS JOIN LATERAL (SELECT concat_ws('|', E'new|old|\\$\\d+', string_agg(m[1], '|'))
     FROM regexp_matches(code, E'\\m(\\w+)\\s*(?::?=|\\malias\\s+for\\M)\\s*(?:new|old)\\s*;',
       'gi') m) n(names)
-WHERE relid IN (SELECT relid FROM col)
+WHERE tab.converted
 AND (source
   ~* ({inserts} || format(E'(\\(\\s*(%1$s)\\s*\\)|%1$s)\\s*\\.\\s*\\*(?!\\s*(::|[<>=!]|is\\M))',
-    names))
-  OR code ~* {inserts_expression}
+    names)) OR code ~* {inserts_expression}
   OR EXISTS (SELECT FROM (VALUES (g.tgoldtable), (g.tgnewtable)) t(name)
               WHERE name IS NOT NULL
               AND source ~* (E'\\minsert\\s+into\\s+("[^"]*"|[^\\s();"])+\\s*(\\([^()]*\\)\\s*)?\\(?\\s*'
@@ -93,20 +92,19 @@ AND (source
 
 -- hint: Drop objects that cannot be carried over, convert, and create them again: pg_dump
 --   --schema-only has their statements.
-SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-  t.column_name)
+SELECT format('%s depends on %s', {describe(d)}, t.column_name)
 FROM col JOIN target t USING (relid, attnum)
   JOIN pg_depend d ON {on_column(d, t)}
-  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-  LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid
+  LEFT JOIN pg_class c ON {is_object(d, pg_class, c.oid)}
+  LEFT JOIN pg_attrdef f ON {is_object(d, pg_attrdef, f.oid)}
+  LEFT JOIN pg_policy p ON {is_object(d, pg_policy, p.oid)}
 WHERE NOT coalesce(CASE d.classid
   WHEN 'pg_class'::regclass THEN c.relkind IN ('i', 'I') OR c.relkind = 'S'
     AND d.deptype IN ('a', 'i')
   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)
   WHEN 'pg_policy'::regclass THEN p.polrelid = col.relid
-  ELSE d.classid IN ('pg_trigger'::regclass, 'pg_publication_rel'::regclass,
-    'pg_statistic_ext'::regclass, 'pg_rewrite'::regclass, 'pg_constraint'::regclass) END, false)
+  ELSE d.classid = ANY ('{pg_trigger,pg_publication_rel,pg_statistic_ext,pg_rewrite,'
+    'pg_constraint}'::regclass[]) END, false)
 -- Since 18, there are constraints that are not enforced, and temporal ones.
 SELECT format('%s cannot be carried over', pg_describe_object(classid, objid, 0))
 FROM (SELECT 'pg_class'::regclass, oid FROM vw WHERE relkind = 'm'
@@ -118,15 +116,12 @@ FROM (SELECT 'pg_class'::regclass, oid FROM vw WHERE relkind = 'm'
       AND (k.contype = 'x' OR k.condeferrable AND k.contype <> 'f'
            OR to_jsonb(k) @> '{"conenforced": false}' OR to_jsonb(k) @> '{"conperiod": true}'))
     o(classid, objid)
-SELECT format('%s is a member of, or depends on, extension %I',
-    pg_describe_object(o.classid, o.objid, 0), e.extname)
+SELECT line
 FROM (SELECT 'pg_class'::regclass, indexrelid FROM idx
       UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat) o(classid, objid)
-  JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid) AND d.deptype IN ('e', 'x')
-  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+  JOIN in_extension USING (classid, objid)
 -- A row has all columns of its table, in their order.
-SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass,
-  indexrelid, 0))
+SELECT format('%s uses whole rows of its table', {describe_oid(pg_class, indexrelid)})
 FROM pg_index WHERE indrelid IN (SELECT relid FROM col)
 AND concat(indexprs, indpred) ~ ':varattno 0 '
 
@@ -164,7 +159,7 @@ FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN LATERAL (
   FROM up JOIN pg_subscription_rel s ON s.srrelid = up.ancestor
     JOIN pg_subscription b ON b.oid = s.srsubid
   WHERE up.relid = r.oid) p(name)
-WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p'
+WHERE tab.converted AND r.relkind <> 'p'
 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid
                 AND CASE r.relreplident WHEN 'n' THEN false WHEN 'i' THEN i.indisreplident
                   ELSE i.indisprimary END AND i.indimmediate AND i.indisvalid)
@@ -177,7 +172,7 @@ SELECT format('%s has no counterpart any more', what) FROM single
 SELECT format('trigger %I of table %s would be fired after trigger ~snowflake_new', g.tgname,
   tab.name)
 FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal
-WHERE relid IN (SELECT relid FROM col) AND g.tgfoid <> (SELECT oid FROM copier)
+WHERE tab.converted AND g.tgfoid <> (SELECT oid FROM copier)
 AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE "C" > '~snowflake_new'
 
 -- hint: Run ALTER SUBSCRIPTION ... SET (binary = false), and set it to true again when the
@@ -185,7 +180,7 @@ AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE "C" > '~s
 SELECT format('subscription %I receives table %s in binary format', b.subname, tab.name)
 FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscription b
   ON b.oid = r.srsubid
-WHERE relid IN (SELECT relid FROM col) AND b.subbinary
+WHERE tab.converted AND b.subbinary
 
 -- hint: Drop one of the foreign keys, convert, and create it again.
 SELECT format('tables that reference each other in a circle: %s', name)
@@ -193,19 +188,16 @@ FROM swap JOIN tab USING (relid) WHERE level >= 99
 
 -- hint: Have the owner of the table grant these privileges.
 SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.privilege_type,
-  t.column_name,
-    e.grantor::regrole)
+  t.column_name, e.grantor::regrole)
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e
 WHERE e.grantor <> tab.relowner
 
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates.
 SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)
 FROM tab CROSS JOIN LATERAL (
-  SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(tab.relowner, n.oid,
-    'CREATE')
-  FROM pg_namespace n
+  SELECT {needs_schema(tab.relowner, n.oid, CREATE)} FROM pg_namespace n
   WHERE n.nspname IN (SELECT tab.nspname UNION SELECT nspname FROM stat
-  WHERE stxrelid = tab.relid)
+                      WHERE stxrelid = tab.relid)
   UNION ALL
   SELECT format('EXECUTE on function %s', f.name), has_function_privilege(tab.relowner, f.oid,
     'EXECUTE')
@@ -228,8 +220,7 @@ SELECT format('column %I of table %s is NOT NULL, and was not when its copy was 
   tab.name)
 FROM col JOIN tab USING (relid) WHERE prepared AND newnum IS NOT NULL AND attnotnull
 AND NOT EXISTS (SELECT FROM pg_constraint k
-                WHERE k.conrelid = relid AND k.contype = 'c'
-                  AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
+                WHERE k.conrelid = relid AND k.contype = 'c' AND {is_copy_check(k.conname)}
                 AND position(format('(%I IS NOT NULL)', newname)
                   IN pg_get_constraintdef(k.oid)) > 0)
 
@@ -242,7 +233,7 @@ FROM (
   UNION ALL SELECT tgrelid, 'pg_trigger'::regclass, oid, 0 FROM pg_trigger
   WHERE tgname IN ('~snowflake_new', '~snowflake_swapped') AND tgfoid <> (SELECT oid FROM copier)
   UNION ALL SELECT conrelid, 'pg_constraint'::regclass, oid, 0 FROM pg_constraint
-  WHERE starts_with(conname::text, 'snowflake_new_')
+  WHERE {is_new(conname)}
   AND (contype = 'c' OR oid IN (SELECT unnest(ARRAY[oid, newoid]) FROM fkey))
   UNION ALL SELECT relid, 'pg_class'::regclass,
     to_regclass(format('%I.snowflake_new_definitions', nspname)), 0 FROM tab
@@ -251,8 +242,8 @@ FROM (
   UNION ALL SELECT stat.stxrelid, 'pg_statistic_ext'::regclass, f.oid, 0
   FROM stat JOIN pg_statistic_ext f ON f.stxname = newname AND f.stxnamespace = stat.stxnamespace
   ) o(relid, classid, objid, objsubid) JOIN tab USING (relid)
-  CROSS JOIN LATERAL pg_describe_object(o.classid, o.objid, o.objsubid) what
-WHERE NOT prepared AND what IS NOT NULL AND relid IN (SELECT relid FROM col)
+  CROSS JOIN LATERAL {describe(o)} what
+WHERE NOT prepared AND what IS NOT NULL AND tab.converted
 
 -- hint: If foreign keys or columns were added or dropped since the conversion of this table
 --   began, call snowflake_convert_undo() for this table, and then snowflake_convert_online()
@@ -271,8 +262,8 @@ SELECT format('a row of table %s does not satisfy constraint %I', tab.name, k.co
   format('SELECT FROM ONLY %s WHERE NOT (%s) LIMIT 1', tab.name, pg_get_expr(k.conbin, k.conrelid))
     AS query
 FROM tab JOIN pg_constraint k ON k.conrelid = tab.relid
-WHERE tab.relid IN (SELECT relid FROM col) AND NOT tab.copied AND tab.relkind = 'r'
-AND k.contype = 'c' AND NOT k.convalidated AND NOT starts_with(k.conname::text, 'snowflake_new_')
+WHERE tab.converted AND NOT tab.copied AND tab.relkind = 'r'
+AND k.contype = 'c' AND NOT k.convalidated AND NOT {is_new(k.conname)}
 AND to_jsonb(k) @> '{"conenforced": false}' IS NOT TRUE
 ORDER BY 1
 
@@ -325,7 +316,7 @@ FROM tab JOIN searched f ON {names_table}
         || E'|\\m(delete\\s+from|update)\\s+' || pattern
         || E'[^;]*\\mreturning\\s+' || {all_columns} || E'\\)[^;]*'
         || {into_columns} || E'select\\s+' || {all_columns} || E'from\\M'))) m(line, found)
-WHERE m.found AND tab.relid IN (SELECT relid FROM col)
+WHERE m.found AND tab.converted
 
 -- list: publication_obstacles lines
 
@@ -335,7 +326,7 @@ WHERE m.found AND tab.relid IN (SELECT relid FROM col)
 --   columns there after the conversion.
 SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)
 FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b
-WHERE relid IN (SELECT relid FROM col)
+WHERE tab.converted
 AND (b.puballtables AND tab.parent IS NULL
       OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid
         AND n.pnnspid = r.relnamespace)
@@ -361,18 +352,16 @@ SELECT NULL, NULL, 'functions might use columns by their positions',
   'They return rows of a table, and fail until the swap if they list its columns, or contain its '
   'name, and SELECT * or the like. See that they name columns wherever the order of columns '
   'matters, because the converted ones are the last ones afterwards.'
-FROM tab JOIN searched f
-  ON f.result = (SELECT reltype FROM pg_class r WHERE r.oid = tab.relid)
+FROM tab JOIN searched f ON f.result = (SELECT reltype FROM pg_class r WHERE r.oid = tab.relid)
   OR CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0
-    AND {names_table}
-    THEN f.source ~* {word(tab.relname::text)}
+    AND {names_table} THEN f.source ~* {word(tab.relname::text)}
       AND {without_exists({without_comments(f.source)})}
         ~* E'(\\m(select|returning|all|distinct)\\s*|\\)\\s*|[.,]\\s*)\\*\\s*(from|into|[,);'']|$)'
           '|\\mtable\\s+(only\\s+)?"?\\w'
       AND (f.returns_set
         OR f.source
           ~* E'\\minsert\\s+into\\M|\\m(for|into|into\\s+strict)\\s+[\\w.]+\\s*,|\\mset\\s*\\(') END
-WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0
+WHERE tab.converted HAVING count(*) > 0
 
 -- notice: warning | one each | slots
 SELECT slot_name, NULL, format('logical replication slot %I gets an UPDATE of each row', slot_name),

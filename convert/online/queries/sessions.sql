@@ -6,7 +6,7 @@ SELECT sessions FROM swapped
 SELECT k.xmin
 FROM pg_constraint k JOIN tab ON relid = conrelid
 WHERE k.contype = 'c' AND k.convalidated
-AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
+AND {is_copy_check(k.conname)}
 ORDER BY age(k.xmin) LIMIT 1
 
 -- Who has a snapshot that may be older than the copies of the columns?  $transaction is an ID
@@ -27,8 +27,7 @@ SELECT key, format(CASE WHEN holder IS NULL
   (age(xmin) > ALL (SELECT age(backend_xid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL
                     UNION ALL SELECT age(transaction) FROM pg_prepared_xacts))::int AS unexplained
 FROM (SELECT format('%s %s', pid, extract(epoch FROM xact_start)), {process(Process)}, backend_xmin
-      FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid()
+      FROM {other_sessions}
       AND backend_type <> 'autovacuum worker'
       AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
       UNION ALL
@@ -41,8 +40,7 @@ FROM (SELECT format('%s %s', pid, extract(epoch FROM xact_start)), {process(Proc
     SELECT {process(process)} FROM pg_stat_activity WHERE backend_xid = s.xmin
     UNION ALL
     SELECT format('prepared transaction %L of %s', gid, owner) FROM pg_prepared_xacts
-    WHERE transaction = s.xmin) h(holder)
-    ON key IS NULL
+    WHERE transaction = s.xmin) h(holder) ON key IS NULL
 WHERE age(xmin) >= age($transaction::xid) ORDER BY age(xmin) DESC, key
 
 -- Those of a list that are still there.
@@ -50,8 +48,7 @@ WHERE age(xmin) >= age($transaction::xid) ORDER BY age(xmin) DESC, key
 -- name: old_sessions
 SELECT format('%s sessions are older than the swap, and may have prepared statements: %s.',
   count(*), string_agg({process(process)}, ', ' ORDER BY pid))
-FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()
+FROM {other_sessions}
 AND backend_type = 'client backend'
 AND pid::text = ANY (string_to_array($sessions, ' '))
 AND starts_with($sessions, extract(epoch FROM pg_postmaster_start_time())::text)

@@ -8,8 +8,7 @@ SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid
   format(E'ALTER TABLE %1$s %2$s, ADD CONSTRAINT snowflake_new_check CHECK (%3$s) NOT VALID;\n'
     'CREATE TRIGGER "~snowflake_new" BEFORE INSERT OR UPDATE ON %1$s'
     ' FOR EACH ROW EXECUTE FUNCTION %4$s(%5$s);\n'
-    'ALTER TABLE %1$s ENABLE ALWAYS TRIGGER "~snowflake_new"%6$s%7$s',
-    tab.name,
+    'ALTER TABLE %1$s ENABLE ALWAYS TRIGGER "~snowflake_new"%6$s%7$s', tab.name,
     string_agg(format('ADD COLUMN %I bigint', newname), ', ' ORDER BY attnum),
     string_agg(format(CASE WHEN attnotnull THEN '%I IS NOT NULL AND %1$I = %I'
                       ELSE '%I IS NOT DISTINCT FROM %I' END, newname, attname), ' AND '
@@ -18,8 +17,7 @@ SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid
     string_agg(format('%L, %L', attname, newname), ', ' ORDER BY attnum),
 -- partitions whose column is NOT NULL although that of the parent is not
     (SELECT string_agg(format(E';\nALTER TABLE %s ADD CONSTRAINT snowflake_new_null_check '
-      'CHECK (%s) NOT VALID', name, condition),
-                      '' ORDER BY depth, relid)
+      'CHECK (%s) NOT VALID', name, condition), '' ORDER BY depth, relid)
     FROM (SELECT m.relid, m.name, m.depth, string_agg(format('%I IS NOT NULL', c.newname),
       ' AND ' ORDER BY c.attnum)
           FROM tab m JOIN col c USING (relid)
@@ -29,16 +27,14 @@ SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid
     (SELECT string_agg(E';\n' || {grant_column(c.newname, m.name)}, ''
                       ORDER BY m.depth, m.relid, c.attnum, ordinality)
     FROM tab m JOIN col c USING (relid), aclexplode(c.attacl) WITH ORDINALITY e
-    WHERE m.root = tab.relid)),
-  0, tab.name
+    WHERE m.root = tab.relid)), 0, tab.name
 FROM tab JOIN col ON col.relid = tab.relid WHERE tab.relid = tab.root
   GROUP BY tab.relid, tab.name
 SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL, NULL,
   format(E'UPDATE ONLY %s SET %s WHERE %s;\nALTER TABLE %1$s %4$s', tab.name,
     string_agg(format('%I = %I', newname, attname), ', ' ORDER BY attnum),
     string_agg(format('%I IS DISTINCT FROM %I', newname, attname), ' OR ' ORDER BY attnum),
-      validate),
-  0, tab.name
+      validate), 0, tab.name
 FROM tab JOIN col ON col.relid = tab.relid WHERE relkind <> 'p' GROUP BY tab.relid, tab.name,
   copied, validate
 -- which reads no rows again
@@ -46,7 +42,7 @@ SELECT 'validate', 'backfill', copied, relid, 0, 0, NULL, NULL, NULL,
   format('ALTER TABLE %s %s', name, validate), 1, name
 FROM tab WHERE relkind = 'p'
   AND (relid = root OR strpos(validate, 'snowflake_new_null_check') > 0)
-AND relid IN (SELECT relid FROM col)
+AND tab.converted
 SELECT 'index', 'indexes', coalesce(newvalid, false), indrelid, 0, indexrelid, newname, nspname,
   spcname,
   CASE WHEN NOT newvalid THEN format('DROP INDEX CONCURRENTLY %I.%I', nspname, newname) END,
@@ -77,13 +73,12 @@ SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
     AND NOT EXISTS (SELECT FROM pg_stats s
     WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.newname))),
   relid, 0, 0, NULL, NULL, NULL, format('ANALYZE %s', name), 5, name
-FROM tab WHERE relid IN (SELECT relid FROM col)
+FROM tab WHERE tab.converted
 SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname,
   NULL, NULL,
   format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s',
     tab.name, newname, c.referencing,
-    (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class r
-      WHERE r.oid = confrelid), c.referenced,
+    (SELECT {qualified(r)} FROM pg_class r WHERE r.oid = confrelid), c.referenced,
     CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,
     (SELECT string_agg(format(' ON %s %s%s', event, action, ' (' || columns || ')'), ''
       ORDER BY event)
@@ -112,8 +107,7 @@ FROM fkey JOIN tab ON tab.relid = fkey.conrelid
     c(referencing, referenced, emptied)
 WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')
 SELECT 'validate', 'foreign keys', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
-  NULL,
-  format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
+  NULL, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
 FROM fkey JOIN tab ON tab.relid = fkey.conrelid
 WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'
 -- before the next swap
@@ -184,8 +178,7 @@ SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT snowflake_new_definitions_obj
   pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)
 FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
 SELECT 3, 0, format('CREATE STATISTICS %I.snowflake_new_definitions_object%s FROM %s',
-  copy.nspname,
-  substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
+  copy.nspname, substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
 FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $object
   CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),
     format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname),
@@ -257,13 +250,11 @@ WITH mine(relid) AS (
   SELECT relid FROM tab
   UNION
   SELECT c.conrelid FROM mine JOIN pg_constraint c ON c.confrelid = mine.relid
-  WHERE c.contype = 'f' AND c.conparentid = 0 AND starts_with(c.conname::text, 'snowflake_new_')
+  WHERE c.contype = 'f' AND c.conparentid = 0 AND {is_new(c.conname)}
   AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = mine.relid
-    AND a.attnum = ANY (c.confkey)
-              AND starts_with(a.attname::text, 'snowflake_new_'))),
+    AND a.attnum = ANY (c.confkey) AND {is_new(a.attname)})),
 own AS (
-  SELECT relid, format('%s.%I', r.relnamespace::regnamespace, r.relname) AS name, g.tgargs,
-    g.tgparentid
+  SELECT relid, {qualified(r)} AS name, g.tgargs, g.tgparentid
   FROM mine JOIN pg_trigger g ON g.tgrelid = relid
     AND g.tgname = '~snowflake_new' AND g.tgfoid = (SELECT oid FROM copier)
     JOIN pg_class r ON r.oid = relid),
@@ -271,19 +262,16 @@ own AS (
 -- privilege could have created one with other names.
 own_column AS (
   SELECT own.relid, n.attnum, n.attname
-  FROM own CROSS JOIN LATERAL string_to_table(encode(own.tgargs, 'escape'),
-    E'\\000') WITH ORDINALITY arg(name, number)
+  FROM own CROSS JOIN LATERAL {arguments(own.tgargs)} WITH ORDINALITY arg(name, number)
     JOIN pg_attribute n ON n.attrelid = own.relid AND NOT n.attisdropped
-      AND encode(convert_to(n.attname::text, getdatabaseencoding()), 'escape') = arg.name
-  WHERE arg.number % 2 = 0 AND starts_with(n.attname::text, 'snowflake_new_')
-    AND n.atttypid = 'int8'::regtype),
+      AND {is_argument(n.attname)}
+  WHERE arg.number % 2 = 0 AND {is_new(n.attname)} AND n.atttypid = 'int8'::regtype),
 made AS (
   SELECT c.* FROM pg_constraint c
   WHERE c.conparentid = 0 AND (c.oid IN (SELECT newoid FROM fkey)
-    OR c.contype = 'f' AND starts_with(c.conname::text, 'snowflake_new_')
+    OR c.contype = 'f' AND {is_new(c.conname)}
       AND EXISTS (SELECT FROM own_column n WHERE n.relid = c.conrelid
-        AND n.attnum = ANY (c.conkey)
-                  OR n.relid = c.confrelid AND n.attnum = ANY (c.confkey))))
+        AND n.attnum = ANY (c.conkey) OR n.relid = c.confrelid AND n.attnum = ANY (c.confkey))))
 SELECT relid, command FROM (
   SELECT 0, relid, NULL FROM own
   UNION
@@ -299,8 +287,7 @@ SELECT relid, command FROM (
     WHERE tgparentid = 0
   UNION ALL
   SELECT 4, own.relid, format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS snowflake_new_check%s',
-    own.name,
-    string_agg(format(', DROP COLUMN %I', n.attname), '' ORDER BY n.attnum))
+    own.name, string_agg(format(', DROP COLUMN %I', n.attname), '' ORDER BY n.attnum))
   FROM own LEFT JOIN own_column n USING (relid) WHERE tgparentid = 0
   GROUP BY own.relid, own.name
 ) s(step, relid, command) ORDER BY step, relid, command COLLATE "C"
@@ -314,7 +301,7 @@ SELECT relid, what FROM changed_since
 SELECT FROM swapped WHERE relid NOT IN (SELECT relid FROM tab WHERE prepared)
 UNION ALL
 SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)
-WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')
+WHERE c.contype = 'f' AND NOT {is_new(c.conname)}
 
 -- Those of tables, in any order that is the same.
 -- texts: tables

@@ -3,15 +3,14 @@
 SELECT tab.* FROM tab JOIN scope USING (relid)
 
 -- cte: mine
-SELECT col.*, this.name, this.root, this.parent, this.depth, a.attstattarget,
-  n.attacl AS newacl,
+SELECT col.*, this.name, this.root, this.parent, this.depth, a.attstattarget, n.attacl AS newacl,
   col_description(col.relid, col.attnum) AS comment,
     pg_get_expr(f.adbin, f.adrelid) AS expression,
 -- The server keeps the version of the attribute among its options.
   (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o
     WHERE NOT starts_with(o, 'pg_attver=')) AS options
 FROM col JOIN this USING (relid)
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (col.relid, col.attnum)
+  JOIN {attribute(a, col)}
   LEFT JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (col.relid, col.attnum)
 
@@ -76,8 +75,7 @@ FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislo
 SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)
 FROM this_idx idx WHERE con IS NULL AND idx.parent IS NULL
 -- what the columns have
-SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name,
-  newname)
+SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name, newname)
 FROM mine WHERE attnotnull AND (relid, attnum) NOT IN (SELECT conrelid, attnum FROM not_null)
 AND NOT EXISTS (SELECT FROM mine p WHERE p.relid = mine.parent AND p.attname = mine.attname
   AND p.attnotnull)
@@ -87,23 +85,20 @@ FROM not_null WHERE coninhcount = 0
 -- not earlier, because they prove that there are no nulls
 SELECT 21, 0, depth, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
 FROM this JOIN pg_constraint k ON k.conrelid = this.relid AND k.contype = 'c'
-  AND coninhcount = 0
-  AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
+  AND coninhcount = 0 AND {is_copy_check(k.conname)}
 WHERE relid IN (SELECT relid FROM mine)
 SELECT 21, 1, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname,
   owned.table, newcolumn)
 FROM owned WHERE deptype = 'a'
 SELECT 22, mine.depth, mine.attnum, 0, format('ALTER TABLE %s ALTER COLUMN %I %s', mine.name,
-  mine.newname,
-  coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))
+  mine.newname, coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))
 FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)
 WHERE mine.expression IS DISTINCT FROM p.expression
 -- as by ALTER COLUMN ... TYPE
 SELECT 23, 0, oid, n, CASE n
   WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
   ELSE format('SELECT %s(%L::regclass, %L::name, %L::name)', (SELECT name FROM mover),
-    owned.table, attname, newcolumn)
-  END
+    owned.table, attname, newcolumn) END
 FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
 SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
   {grantee})
@@ -124,8 +119,7 @@ FROM mine WHERE relid = root GROUP BY name
 SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname)
 FROM mine WHERE relid = root
 -- what hung on the columns
-SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname,
-  conname)
+SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname, conname)
 FROM not_null WHERE coninhcount = 0
 SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname,
   idx.relname)
@@ -137,14 +131,12 @@ FROM this_idx idx WHERE con IS NOT NULL AND idx.relkind = 'i'
 -- as pg_dump does it: those of the parents are empty, and take over those of the partitions
 SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)
   ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname,
-    pg_get_constraintdef(con),
-              ' WITH (' || array_to_string(reloptions, ', ') || ')') END
+    pg_get_constraintdef(con), ' WITH (' || array_to_string(reloptions, ', ') || ')') END
 FROM this_idx idx WHERE idx.relkind = 'I'
 SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname,
   idx.relname, spcname)
 FROM this_idx idx WHERE idx.relkind = 'I' AND spcname IS NOT NULL
-SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname,
-  p.relname,
+SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname, p.relname,
   idx.nspname, idx.relname)
 FROM this_idx idx JOIN idx p ON p.indexrelid = idx.parent
 -- ALTER INDEX, which has no ONLY, would also set that of the partitions
@@ -156,8 +148,7 @@ FROM this_idx idx
 WHERE NOT {only_casts(idx.indexrelid, idx.indrelid, a.attnum)}
 -- an index has the names of its columns, too
 SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname,
-  idx.relname,
-  a.attname, mine.attname)
+  idx.relname, a.attname, mine.attname)
 FROM idx JOIN mine ON mine.relid = idx.indrelid
   JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname
 SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname,
@@ -183,8 +174,7 @@ FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0
 SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
   ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
           FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
-            || ')',
-  ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
+            || ')', ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
 FROM pub
 SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement
 SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name,
@@ -238,7 +228,7 @@ FROM (SELECT 'pg_class'::regclass, indexrelid, indrelid, newvalid FROM idx WHERE
 WHERE there IS NOT TRUE
 UNION ALL
 SELECT format('copy of the columns of table %s', name)
-FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col)
+FROM tab JOIN scope USING (relid) WHERE tab.converted
   AND NOT (prepared AND tgenabled = 'A' AND copied)
 UNION ALL
 SELECT what FROM single JOIN scope USING (relid)
@@ -264,13 +254,13 @@ SELECT array_agg(oid::regclass)::text FROM pg_class WHERE oid = ANY ($tables::oi
 WITH RECURSIVE member(relid) AS (
   SELECT unnest($tables::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i
     ON i.inhparent = m.relid)
-SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+SELECT {describe(d)}
 FROM member JOIN pg_attribute a ON a.attrelid = member.relid
   JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = {new_name(a.attname)}
   JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
     AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)
-  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
+  LEFT JOIN pg_attrdef f ON {is_object(d, pg_attrdef, f.oid)}
+  LEFT JOIN pg_constraint k ON {is_object(d, pg_constraint, k.oid)}
 WHERE NOT a.attisdropped AND NOT n.attisdropped
 AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)
 AND k.contype IS DISTINCT FROM 'n'
@@ -288,4 +278,4 @@ FROM (SELECT concat_ws(' ', r.name, e)
       UNION ALL
       SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)
       FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e
-      WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)
+      WHERE NOT a.attisdropped AND NOT {is_new(a.attname)}) p(line)

@@ -3,8 +3,25 @@
 -- Names of what a conversion creates, in SQL: those of a new column, index, constraint, or
 -- statistics object are made of that of the old one.
 -- snippet: new_name(name)
-CASE WHEN octet_length({name}::text) <= 49 THEN 'snowflake_new_' || {name}
-  ELSE 'snowflake_new_' || md5({name}::text) END
+'snowflake_new_'
+  || CASE WHEN octet_length({name}::text) <= 49 THEN {name}::text ELSE md5({name}::text) END
+
+-- snippet: is_new(name)
+starts_with({name}::text, 'snowflake_new_')
+
+-- Is it the name of a CHECK constraint that says that the copies are complete?
+-- snippet: is_copy_check(name)
+{name} IN ('snowflake_new_check', 'snowflake_new_null_check')
+
+-- The arguments of triggers, as arg; and is one of them a name?
+-- snippet: arguments(tgargs)
+string_to_table(encode({tgargs}, 'escape'), E'\\000')
+
+-- snippet: is_argument(name)
+encode(convert_to({name}::text, getdatabaseencoding()), 'escape') = arg.name
+
+-- snippet: other_sessions
+pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 -- What a row of pg_stat_activity is called.
 -- snippet: process(word)
@@ -18,8 +35,7 @@ CASE WHEN l.pid IS NULL THEN format('Prepared transaction %L of %s', p.gid, p.ow
 
 -- Does an object depend on an old column, one of those in a CTE?
 -- snippet: depends(catalog, object, columns)
-EXISTS (SELECT FROM pg_depend d JOIN {columns} o ON d.refclassid = 'pg_class'::regclass
-          AND (d.refobjid, d.refobjsubid) = (o.relid, o.attnum)
+EXISTS (SELECT FROM pg_depend d JOIN {columns} o ON {on_column(d, o)}
         WHERE (d.classid, d.objid) = ('{catalog}'::regclass, {object}))
 
 -- snippet: with_new_name(name)
@@ -41,11 +57,10 @@ EXISTS (SELECT FROM unnest({old}, {new}) k(o, n)
 -- constraint with conparentid or coninhcount.
 -- cte: col
 SELECT t.relid, t.attnum, t.attname, x.newname, n.attnum AS newnum, a.attnotnull, a.attacl
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+FROM widened t JOIN {attribute(a, t)}
   {with_new_name(t.attname)}
   LEFT JOIN pg_attribute n ON n.attrelid = t.relid AND n.attname = x.newname
     AND NOT n.attisdropped
-WHERE t.change = 'widen'
 
 -- cte: up(relid, ancestor, depth)
 SELECT DISTINCT relid, relid, 0 FROM target
@@ -62,8 +77,8 @@ SELECT DISTINCT ON (relid) relid, ancestor, depth FROM up ORDER BY relid, depth 
 SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.proname
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_language l ON l.oid = p.prolang
-  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')
-  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+  JOIN pg_depend d ON {is_object(d, pg_proc, p.oid)} AND d.deptype = 'e'
+  JOIN pg_extension e ON {on_object(d, pg_extension, e.oid)}
 WHERE p.proname IN ('_snowflake_convert_copy', '_snowflake_convert_move_identity')
 AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
 
@@ -77,8 +92,8 @@ SELECT oid, name FROM own_function WHERE proname = '_snowflake_convert_move_iden
 SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,
   r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,
   g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AS prepared, g.tgenabled,
-  coalesce(k.valid, false) AS copied,
-    coalesce(k.validate, 'VALIDATE CONSTRAINT snowflake_new_check') AS validate
+  r.oid IN (SELECT relid FROM col) AS converted, coalesce(k.valid, false) AS copied,
+  coalesce(k.validate, 'VALIDATE CONSTRAINT snowflake_new_check') AS validate
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   JOIN top ON top.relid = r.oid
   LEFT JOIN up parent ON parent.relid = r.oid AND parent.depth = 1
@@ -86,7 +101,7 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   CROSS JOIN LATERAL (SELECT every(k.convalidated),
     string_agg(format('VALIDATE CONSTRAINT %I', k.conname), ', ' ORDER BY k.conname)
     FROM pg_constraint k WHERE k.conrelid = r.oid AND k.contype = 'c'
-    AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) k(valid, validate)
+    AND {is_copy_check(k.conname)}) k(valid, validate)
 
 -- cte: fkey_pair(oid, newoid, top, acts)
 -- A new foreign key of a partition is named like the old one until it has a parent.
@@ -147,7 +162,7 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   {with_new_name(k.conname)}
     LEFT JOIN pg_constraint f ON f.conrelid = k.conrelid AND f.conname = x.newname
       AND f.contype = 'c'
-  WHERE k.contype = 'c' AND k.conname NOT IN ('snowflake_new_check', 'snowflake_new_null_check')
+  WHERE k.contype = 'c' AND NOT {is_copy_check(k.conname)}
   AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))
 
 -- cte: stat
@@ -156,17 +171,16 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   {with_new_name(s.stxname)}
     LEFT JOIN pg_statistic_ext f ON f.stxname = x.newname AND f.stxnamespace = s.stxnamespace
       AND f.stxrelid = s.stxrelid
-  WHERE s.stxrelid IN (SELECT relid FROM col)
-  AND {depends(pg_statistic_ext, s.oid, col)}
+  WHERE s.stxrelid IN (SELECT relid FROM col) AND {depends(pg_statistic_ext, s.oid, col)}
 
 -- cte: changed_since(relid, what)
 -- What is not as it was when the new object was created, beside definitions, which
 -- snowflake_online_changed_objects() compares.
-SELECT indrelid, pg_describe_object('pg_class'::regclass, indexrelid, 0)
+SELECT indrelid, {describe_oid(pg_class, indexrelid)}
 FROM idx JOIN pg_class o ON o.oid = indexrelid JOIN pg_class n ON n.oid = newoid
 WHERE o.reltablespace <> n.reltablespace
 UNION ALL
-SELECT conrelid, pg_describe_object('pg_constraint'::regclass, fkey.oid, 0)
+SELECT conrelid, {describe_oid(pg_constraint, fkey.oid)}
 FROM fkey JOIN pg_constraint f USING (conrelid)
 WHERE f.oid = newoid AND NOT internal
 AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)
@@ -177,18 +191,17 @@ AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fk
 
 -- cte: single(relid, what)
 -- New objects whose old one was dropped or renamed.
-SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)
+SELECT DISTINCT col.relid, {describe_object(d)}
 FROM col JOIN pg_depend d
   ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.newnum)
-  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
-  LEFT JOIN pg_statistic_ext s ON d.classid = 'pg_statistic_ext'::regclass AND s.oid = d.objid
+  LEFT JOIN pg_class c ON {is_object(d, pg_class, c.oid)}
+  LEFT JOIN pg_constraint k ON {is_object(d, pg_constraint, k.oid)}
+  LEFT JOIN pg_statistic_ext s ON {is_object(d, pg_statistic_ext, s.oid)}
 WHERE starts_with(coalesce(c.relname, k.conname, s.stxname)::text, 'snowflake_new_')
 -- what REINDEX CONCURRENTLY has created
 AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = c.oid AND NOT i.indisvalid
   AND c.relname ~ '_cc(new|old)[0-9]*$')
-AND (k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) IS NOT TRUE
-  AND k.contype IS DISTINCT FROM 'n'
+AND ({is_copy_check(k.conname)}) IS NOT TRUE AND k.contype IS DISTINCT FROM 'n'
 AND NOT EXISTS (SELECT FROM idx WHERE idx.newoid = c.oid)
 AND NOT EXISTS (SELECT FROM fkey WHERE fkey.newoid = k.oid)
 AND NOT EXISTS (SELECT FROM chk WHERE chk.newoid = k.oid)
@@ -228,9 +241,8 @@ SELECT coalesce(t.relid, s.relid) FROM swap s LEFT JOIN team t ON t.team = s.rel
 SELECT k.conrelid, k.oid, k.conname, k.convalidated
 FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_validate'
     AND g.tgfoid = (SELECT oid FROM copier)
-  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\000') arg(name)
-  JOIN pg_constraint k ON k.conrelid = tab.relid AND k.contype = 'f'
-    AND encode(convert_to(k.conname::text, getdatabaseencoding()), 'escape') = arg.name
+  CROSS JOIN LATERAL {arguments(g.tgargs)} arg(name)
+  JOIN pg_constraint k ON k.conrelid = tab.relid AND k.contype = 'f' AND {is_argument(k.conname)}
 
 -- cte: swapped(relid, sessions)
 SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), E'\\000', 1)
