@@ -4,11 +4,11 @@
 #	awk -v names=1 -f generate.awk FILE... >names.sql.h
 #	awk -v prepare=1 -f generate.awk FILE...
 #
-# The first has the texts of which queries.c, which says how they are marked, puts a query together:
-# snippets and CTEs, and each query after those that it uses.  The second has the names of parameters
-# and queries, sql_NAME.  The third prepares each query under its name, so that EXPLAIN EXECUTE shows
-# its plan: "make -s -C convert prepare" writes that of all files, for psql after SET search_path =
-# pg_catalog.  In a file:
+# The first has the texts of which queries.c, which says how they are marked, puts a query
+# together: snippets and CTEs, and each query after those that it uses.  The second has the names of
+# parameters and queries, sql_NAME.  The third prepares each query under its name, so that EXPLAIN
+# EXECUTE shows its plan: "make -s -C convert prepare" writes that of all files, for psql after SET
+# search_path = pg_catalog.  In a file:
 #
 #	-- name: NAME		A query, up to the next of these lines.
 #	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN: "union" or

@@ -93,7 +93,7 @@ format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, {column}, {name}, 
 CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END
 
 -- snippet: grant_option
-CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END
 
 -- The statements that give an object what a new one does not have; NULL if it has no comment.
 -- snippet: comment_on(what, oid, catalog)

@@ -278,8 +278,8 @@ SELECT format('%s %s sequence %s, which is dropped with the identity of %s', u.n
     CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name),
   t.column_name
 FROM seq s JOIN seq_user u ON u.oid = s.oid
-  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')
-  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)
+  JOIN pg_depend d ON {is_object(d, pg_class, s.oid)} AND d.deptype = 'i'
+  JOIN target t ON {on_column(d, t)}
 WHERE s.is_identity AND s.replaced
 
 -- hint: The conversion runs code of indexes and constraints of all these tables as one role. If
@@ -336,22 +336,19 @@ SELECT line, object FROM converting WHERE trigger <> '~snowflake_new'
 -- hint: Call undistribute_table() for tables whose distribution column changes its type, convert,
 --   and distribute them again.
 SELECT format('%s is the distribution column', t.column_name), t.column_name
-FROM widened t
-  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+FROM widened t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
 WHERE substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text
 
 -- hint: Create a table with LIKE ... INCLUDING ALL EXCLUDING IDENTITY, distribute it, copy the
 --   rows, and rename it.
 SELECT format('%s is an identity column of a distributed table', t.column_name), t.column_name
-FROM target t
-  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
 WHERE t.is_key AND t.gets_ids AND t.attidentity <> ''
 
 -- hint: Convert distributed tables on the coordinator.
 SELECT format('table %s is a distributed table, and this server is not the coordinator',
   t.relid::regclass), format('table %s', t.relid::regclass)
-FROM changed t
-  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+FROM changed t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
   CROSS JOIN pg_catalog.pg_dist_local_group g
 WHERE g.groupid <> 0
 

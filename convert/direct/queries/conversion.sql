@@ -39,12 +39,14 @@ SELECT *, CASE WHEN $schema <> 0 THEN NULL
     attname) END AS hint
 FROM found WHERE (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
+-- snippet: use_bigint
+'Use 64-bit integers for these columns in the application, and have it reconnect.'
+
 -- list: notices notices
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(t.typid, NULL)),
-  format('%s becomes bigint', format_type(t.typid, NULL)), NULL,
-  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+  format('%s becomes bigint', format_type(t.typid, NULL)), NULL, {use_bigint}
 FROM widened t
 WHERE t.attinhcount = 0
 AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
@@ -65,8 +67,7 @@ WHERE NOT $online
 
 -- notice: later | list | columns that hold a key without a foreign key are changed to type bigint
 SELECT h.column_name, h.line, format('%s becomes bigint: %s', h.type, h.reason), NULL,
-  CASE WHEN true = ALL ($set_default)
-    THEN 'Use 64-bit integers for these columns in the application, and have it reconnect.'
+  CASE WHEN true = ALL ($set_default) THEN {use_bigint}
     ELSE 'Other keys are converted. The column is new, or something, such as an upgrade of the '
       'application, changed its type.' END
 FROM found h JOIN widened USING (relid, attnum)

@@ -168,13 +168,13 @@ WHERE NOT EXISTS (SELECT FROM pg_inherits h JOIN feeding p ON p.relid = h.inhpar
 GROUP BY f.sequence
 
 -- The schema of the functions for sequences.
--- cte: core(name)
-SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'
+-- snippet: core
+(SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake')
 
 -- The statement after which the registry knows them, but those whose MAXVALUE changes.
 -- name: prepare_statements
 SELECT format('SELECT %s._snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
-  (SELECT name FROM core), string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
+  {core}, string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE s.seqmax <= f.least
 HAVING count(*) > 0
@@ -209,11 +209,10 @@ SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE $kind = 'range' AND s.seqmax > f.least
 SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L::regclass, %L)',
-  (SELECT name FROM core), name, $kind)
-FROM changing
-WHERE $kind <> 'range'
+  {core}, name, $kind)
+FROM changing WHERE $kind <> 'range'
 SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
-  (SELECT name FROM core), string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
+  {core}, string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
 FROM changing JOIN locking_place ON sequence = seqrelid
 HAVING $kind = 'range' AND count(*) > 0
 SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
@@ -231,7 +230,7 @@ WHERE $kind = 'local' AND s.seqmax < f.least
 SELECT s.seqrelid, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
   'k(max), %s s WHERE k.max >= s.last_value', name, CASE WHEN k.kind = 'snowflake'
     THEN format('CASE WHEN k.max > s.last_value THEN greatest(k.max, %s.snowflake_nextval()) '
-      'ELSE k.max END', (SELECT name FROM core))
+      'ELSE k.max END', {core})
     ELSE 'k.max' END, f.keys, name)
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
   LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid

@@ -172,7 +172,7 @@ SELECT format('%s has no counterpart any more', what) FROM single
 SELECT format('trigger %I of table %s would be fired after trigger ~snowflake_new', g.tgname,
   tab.name)
 FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal
-WHERE tab.converted AND g.tgfoid <> (SELECT oid FROM copier)
+WHERE tab.converted AND g.tgfoid <> {copier}
 AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE "C" > '~snowflake_new'
 
 -- hint: Run ALTER SUBSCRIPTION ... SET (binary = false), and set it to true again when the
@@ -231,7 +231,7 @@ SELECT format('%s is in the way', what)
 FROM (
   SELECT relid, 'pg_class'::regclass, relid, newnum::int FROM col
   UNION ALL SELECT tgrelid, 'pg_trigger'::regclass, oid, 0 FROM pg_trigger
-  WHERE tgname IN ('~snowflake_new', '~snowflake_swapped') AND tgfoid <> (SELECT oid FROM copier)
+  WHERE tgname IN ('~snowflake_new', '~snowflake_swapped') AND tgfoid <> {copier}
   UNION ALL SELECT conrelid, 'pg_constraint'::regclass, oid, 0 FROM pg_constraint
   WHERE {is_new(conname)}
   AND (contype = 'c' OR oid IN (SELECT unnest(ARRAY[oid, newoid]) FROM fkey))

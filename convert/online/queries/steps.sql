@@ -79,18 +79,18 @@ SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, o
   format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s',
     tab.name, newname, c.referencing,
     (SELECT {qualified(r)} FROM pg_class r WHERE r.oid = confrelid), c.referenced,
-    CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,
+    CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' END,
     (SELECT string_agg(format(' ON %s %s%s', event, action, ' (' || columns || ')'), ''
       ORDER BY event)
     FROM (VALUES ('UPDATE', confupdtype, NULL), ('DELETE', confdeltype, c.emptied))
         e(event, type, columns)
       JOIN (VALUES ('r', 'RESTRICT'), ('c', 'CASCADE'), ('n', 'SET NULL')) a(type, action)
         ON a.type = e.type::text),
-    CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,
+    CASE WHEN condeferrable THEN ' DEFERRABLE' END,
 -- SET CONSTRAINTS of the application has the name of the old one only.
-    CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END,
+    CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' END,
 -- That of a partitioned table takes over those of the partitions, without looking at rows.
-    CASE WHEN fkey.relkind = 'p' AND convalidated THEN '' ELSE ' NOT VALID' END),
+    CASE WHEN fkey.relkind <> 'p' OR NOT convalidated THEN ' NOT VALID' END),
   CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, acts
 FROM fkey JOIN tab ON tab.relid = fkey.conrelid
 -- its columns, those that it references, and those that it sets to NULL
@@ -171,11 +171,10 @@ SELECT 3, 0, format('CREATE %sINDEX snowflake_new_definitions_object ON %s ', p.
   || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)
 FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
   CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)
-                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE '
-                        ELSE '' END) u(u)) p(u, p)
+                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' END) u(u)) p(u, p)
 WHERE starts_with(pg_get_indexdef(idx.indexrelid), p.p)
 SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT snowflake_new_definitions_object %s%s', copy,
-  pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)
+  pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' END)
 FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
 SELECT 3, 0, format('CREATE STATISTICS %I.snowflake_new_definitions_object%s FROM %s',
   copy.nspname, substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
@@ -212,7 +211,7 @@ SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', u.u, idx.newname, copy.na
     pg_get_indexdef(idx.newoid))} IS DISTINCT FROM d.d)::int AS differs
 FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
   JOIN pg_index i ON i.indrelid = copy.copy::regclass
-  CROSS JOIN LATERAL (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)
+  CROSS JOIN LATERAL (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' END) u(u)
   CROSS JOIN LATERAL (SELECT
     {after(format('CREATE %sINDEX snowflake_new_definitions_object ON %s ', u.u, copy.copy),
   pg_get_indexdef(i.indexrelid))}) d(d)
@@ -256,7 +255,7 @@ WITH mine(relid) AS (
 own AS (
   SELECT relid, {qualified(r)} AS name, g.tgargs, g.tgparentid
   FROM mine JOIN pg_trigger g ON g.tgrelid = relid
-    AND g.tgname = '~snowflake_new' AND g.tgfoid = (SELECT oid FROM copier)
+    AND g.tgname = '~snowflake_new' AND g.tgfoid = {copier}
     JOIN pg_class r ON r.oid = relid),
 -- As the trigger has them: the old column may have another name now. Whoever has the TRIGGER
 -- privilege could have created one with other names.

@@ -97,8 +97,8 @@ WHERE mine.expression IS DISTINCT FROM p.expression
 -- as by ALTER COLUMN ... TYPE
 SELECT 23, 0, oid, n, CASE n
   WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
-  ELSE format('SELECT %s(%L::regclass, %L::name, %L::name)', (SELECT name FROM mover),
-    owned.table, attname, newcolumn) END
+  ELSE format('SELECT %s(%L::regclass, %L::name, %L::name)', (SELECT name FROM own_function
+    WHERE proname = '_snowflake_convert_move_identity'), owned.table, attname, newcolumn) END
 FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
 SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
   {grantee})
@@ -160,7 +160,7 @@ FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoi
 -- The old columns were equal to the new ones, and checked; so this is for new rows only.
 SELECT 44, 0, rank() OVER (ORDER BY acts COLLATE "C"), 0,
   format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),
-  CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)
+  CASE WHEN convalidated THEN ' NOT VALID' END)
 FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late
 SELECT 44, 1, fkey.oid, 0,
   format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)

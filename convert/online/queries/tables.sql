@@ -85,13 +85,13 @@ AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
 -- cte: copier(oid, name)
 SELECT oid, name FROM own_function WHERE proname = '_snowflake_convert_copy'
 
--- cte: mover(oid, name)
-SELECT oid, name FROM own_function WHERE proname = '_snowflake_convert_move_identity'
+-- snippet: copier
+(SELECT oid FROM copier)
 
 -- cte: tab
 SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,
   r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,
-  g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AS prepared, g.tgenabled,
+  g.oid IS NOT NULL AND g.tgfoid = {copier} AS prepared, g.tgenabled,
   r.oid IN (SELECT relid FROM col) AS converted, coalesce(k.valid, false) AS copied,
   coalesce(k.validate, 'VALIDATE CONSTRAINT snowflake_new_check') AS validate
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
@@ -240,7 +240,7 @@ SELECT coalesce(t.relid, s.relid) FROM swap s LEFT JOIN team t ON t.team = s.rel
 -- Foreign keys that were created in a swap, and not validated yet.
 SELECT k.conrelid, k.oid, k.conname, k.convalidated
 FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_validate'
-    AND g.tgfoid = (SELECT oid FROM copier)
+    AND g.tgfoid = {copier}
   CROSS JOIN LATERAL {arguments(g.tgargs)} arg(name)
   JOIN pg_constraint k ON k.conrelid = tab.relid AND k.contype = 'f' AND {is_argument(k.conname)}
 
@@ -248,7 +248,7 @@ FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_v
 SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), E'\\000', 1)
 FROM pg_trigger g
 WHERE g.tgrelid = $tables[1] AND g.tgname = '~snowflake_swapped'
-AND g.tgfoid = (SELECT oid FROM copier)
+AND g.tgfoid = {copier}
 
 -- The tables that are swapped with table $object, or all if that is 0.
 -- cte: scope(relid)
