@@ -175,49 +175,49 @@ enum
 static const char *
 text_of(int number)
 {
-	const char *text = texts;
+	const char *found = all_texts;
 
 	while (number-- > 0)
-		text += strlen(text) + 1;
-	return text;
+		found += strlen(found) + 1;
+	return found;
 }
 
 /*
  * Add a text up to its end, or to that of an argument.  Returns what follows.
  */
 static const char *
-append_text(StringInfo query, Asked *asked, const char *text, const List *arguments)
+append_text(StringInfo query, Asked *asked, const char *next, const List *arguments)
 {
 	static const char marks[] = {mark_parameter, mark_piece, end_of_argument, mark_argument, 0};
 
 	for (;;)
 	{
-		size_t		length = strcspn(text, marks);
-		uint8		mark = text[length];
+		size_t		length = strcspn(next, marks);
+		uint8		mark = next[length];
 		uint8		number;
 		List	   *values = NIL;
 
-		appendBinaryStringInfo(query, text, length);
-		text += length + 1;
+		appendBinaryStringInfo(query, next, length);
+		next += length + 1;
 		if (mark == 0 || mark == end_of_argument)
-			return text;
+			return next;
 
-		number = *text++;
+		number = *next++;
 		if (mark == mark_parameter)
 			appendStringInfo(query, "$%d", number_of(asked, number));
 		else if (mark == mark_argument)
 			appendStringInfoString(query, list_nth(arguments, number - 1));
 		else
 		{
-			while (*text != end_of_arguments)
+			while (*next != end_of_arguments)
 			{
 				StringInfoData value;
 
 				initStringInfo(&value);
-				text = append_text(&value, asked, text, arguments);
+				next = append_text(&value, asked, next, arguments);
 				values = lappend(values, value.data);
 			}
-			text++;
+			next++;
 			append_text(query, asked, text_of(number - first_piece), values);
 		}
 	}

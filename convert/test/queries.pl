@@ -127,7 +127,7 @@ enum
 	npieces = 7
 };
 
-static const char texts[] =
+static const char all_texts[] =
 /* twice */
 "format('%1$s, (%s', \005\001, \005\002)\0"
 /* one */

@@ -202,7 +202,7 @@ function print_text(text, id,    lines, n, i, marks)
 	for (i = 1; i <= n; i++)
 	{
 		sub(/^ +/, "", lines[i])
-		printf "\n\"%s%s\"", lines[i], i < n ? "\\n" : "\\0"
+		printf "\n\"%s%s\"", lines[i], (i < n ? "\\n" : "\\0")
 	}
 }
 
@@ -242,7 +242,7 @@ function print_texts(    id, queries)
 	print "/* Made by generate.awk. */"
 	print "\nstatic const Oid parameter_types[] = {\n\tInvalidOid" oids "\n};"
 	print "\nenum\n{\n\tfirst_piece = " first_piece ",\n\tnpieces = " npieces "\n};"
-	printf "\nstatic const char texts[] ="
+	printf "\nstatic const char all_texts[] ="
 	for (queries = 0; queries <= 1; queries++)
 		for (id = 1; id <= nblocks; id++)
 			if (is_query(id) == queries)
