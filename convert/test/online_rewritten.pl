@@ -60,7 +60,7 @@ finish_backfill($call, 'TRUNCATE', 70);
 # meanwhile, because its log is written by a trigger.
 $call = begin_backfill(0.01);
 sql($node, 'CREATE TABLE log (id bigserial PRIMARY KEY, "row" t)');
-my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  column "?row"? of (public\.)?log uses the row type of table public\.t/;
+my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  column "?row"? of table (public\.)?log uses the row type of table public\.t/;
 wait_until_said($call, $waiting);
 is(sql($node, q{SELECT count(snowflake_new_id) = count(*) FROM t}), 't', 'a copy of the table: all rows are filled');
 is(sql($node, q{SELECT convalidated FROM pg_constraint WHERE conname = 'snowflake_new_check'}),
