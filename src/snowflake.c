@@ -78,8 +78,8 @@ execute_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	SnowflakeCopiedTable *copied = snowflake_prepare_copy(pstmt->utilityStmt);
 	MemoryContext outer = snowflake_begin_statement(pstmt->utilityStmt);
-	volatile bool resets = snowflake_resets_sequences(pstmt->utilityStmt);
-	volatile bool alters_table = IsA(pstmt->utilityStmt, AlterTableStmt);
+	const bool	resets = snowflake_resets_sequences(pstmt->utilityStmt);
+	const bool	alters_table = IsA(pstmt->utilityStmt, AlterTableStmt);
 
 	if (resets)
 		snowflake_begin_resets();
