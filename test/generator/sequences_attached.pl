@@ -93,6 +93,26 @@ is(finish($create), '', '... and then succeeds');
 is(query("SELECT nextval('s') $ID", 'early'), 't', '... and no small number comes');
 $session->quit;
 
+# A plan from before the first label
+sub insert_meanwhile ($database, $before)
+{
+	query("CREATE DATABASE $database", 'postgres');
+	query("CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial); $before", $database);
+	my $setter = $node->background_psql($database);
+	$setter->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('t_id_seq')});
+	my $insert = start($database, 'INSERT INTO t DEFAULT VALUES');
+	$node->poll_query_until($database, q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 't_id_seq'::regclass})
+	  or die 'no INSERT waits';
+	$setter->query_safe('COMMIT');
+	$setter->quit;
+	return finish($insert);
+}
+
+like(insert_meanwhile('unprepared', ''), qr/ERROR:  nextval: reached maximum value/, 'an INSERT that waits for the first label fails once');
+is(insert_meanwhile('prepared', q{CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s'); DROP SEQUENCE s}), '',
+	'... and not after a label of a sequence that is dropped');
+is(query("SELECT count(*) FROM t WHERE id $ID", 'prepared'), '1', '... and gets an ID');
+
 #
 # Statements that drop the extension
 #

@@ -505,8 +505,10 @@ sub begin_primary
 	$conversions = 0;
 	begin_registry() if $plan->{has_registry};
 	start_node($node);
-	sql($node,
-		'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck');
+	# The first kind in a database would have INSERTs that wait for it fail.
+	sql($node, q{
+		CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck;
+		CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s'); DROP SEQUENCE s});
 	new_shop();
 	return;
 }
