@@ -203,7 +203,7 @@ isnt(worker_id($a), $worker{a}, 'IDs have another worker ID after the mark was l
 $worker{b} = worker_id($b);
 $b->append_conf('postgresql.conf', "snowflake.worker_id = $worker{b}");
 $b->stop('immediate');
-my $until = sql($registry, "SELECT granted_until FROM snowflake_registry.workers WHERE worker_id = $worker{b}");
+$until = sql($registry, "SELECT granted_until FROM snowflake_registry.workers WHERE worker_id = $worker{b}");
 $b->start;
 SKIP:
 {
