@@ -211,7 +211,8 @@ BEGIN
             LEFT JOIN seen ON seen.database_group = s.database_group AND seen.name = s.name
         WHERE skip IS NOT NULL OR seen.name IS NOT NULL)
     UPDATE snowflake_registry.range_sequences s
-    SET next = greatest(k.was_next, least(k.next, k.end_of - skipped) + skipped)
+    -- s.next, as a sequence that is new since they were locked may have been granted numbers.
+    SET next = greatest(s.next, least(k.next, k.end_of - skipped) + skipped)
     FROM known k
     WHERE s.database_group = k.database_group AND s.name = k.name
     RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;

@@ -213,6 +213,27 @@ like(sql($first, $late), qr/\|stopped: /, 'a call with the refused floor arrives
 sql($first, 'SELECT snowflake_registry.resume_ranges(1)');
 like(call($first, $k, z => [ 0, 500 ]), $floor_500, '... and acknowledges no floor');
 
+# A sequence is new, and is granted numbers twice, while the registry resumes: it has locked the
+# others.
+my ($m, $n) = map { new_client($_) } 'm', 'n';
+my @holding = map { $first->background_psql('postgres', extra_params => [ '-U', 'regress_server' ]) } 1 .. 2;
+my $waiting = "SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ 'resume_ranges' AND wait_event_type = 'Lock' AND wait_event =";
+call($first, $m, old => [ 100, 0 ]);
+$holding[0]->query_safe('BEGIN');
+take($m, $holding[0]->query_safe(query_of($m, old => [100]) =~ s/\n/ /gr));
+my ($resuming) = start_queries($first, 'SELECT snowflake_registry.resume_ranges(1)');
+wait_until_true($first, "$waiting 'transactionid'");
+call($first, $n, 'new' => [ 100, 0 ]);
+$holding[1]->query_safe('BEGIN');
+take($n, $holding[1]->query_safe(query_of($n, 'new' => [100]) =~ s/\n/ /gr));
+$holding[0]->query_safe('COMMIT');
+my $new = "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND transactionid IN (SELECT transactionid FROM pg_locks WHERE granted AND pid = ";
+wait_until_true($first, $new . $holding[1]->query_safe('SELECT pg_backend_pid()') . ')');
+$holding[1]->query_safe('COMMIT');
+is(finish_queries($resuming), 1, 'the registry is resumed while a sequence is new');
+like(call($first, $m, 'new' => [100]), qr/^new\|201\|300\|/, '... which continues above all that was granted');
+$_->quit foreach @holding;
+
 # A trigger would have its code executed as a superuser.
 sql($first, 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
 my $psql = $first->background_psql('postgres');
