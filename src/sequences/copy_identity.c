@@ -235,9 +235,21 @@ check_perms(List *tables SNOWFLAKE_PERMS_PARAMETER, bool fails)
 	return result;
 }
 
+/*
+ * A session that ends in the middle of a COPY does not get to the end of the statement, and
+ * has another transaction afterwards if it has temporary tables.
+ */
+static void
+end_transaction(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT)
+		copied = NULL;
+}
+
 void
 snowflake_watch_copies(void)
 {
+	RegisterXactCallback(end_transaction, NULL);
 	prev_check_perms = ExecutorCheckPerms_hook;
 	ExecutorCheckPerms_hook = check_perms;
 }

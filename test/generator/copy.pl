@@ -123,12 +123,14 @@ SKIP:
 }
 
 #
-# The session ends in the middle, and with it the table, which a savepoint created
+# The session ends in the middle, and with it the table, which a savepoint created; it then removes
+# its temporary tables in another transaction
 #
 sql($node, q{SELECT snowflake_set_sequence_kind('plain_id_seq')});
 my $log_end = -s $node->logfile;
 $node->psql(
 	'postgres', q{
+	DO $$ BEGIN FOR i IN 1 .. 20 LOOP EXECUTE format('CREATE TEMP TABLE t%s (id int, v text)', i); END LOOP; END $$;
 	BEGIN;
 	SAVEPOINT a;
 	CREATE TABLE gone (id bigint GENERATED ALWAYS AS IDENTITY, v int);
