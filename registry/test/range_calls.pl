@@ -338,4 +338,37 @@ wait_until('the call after that', sub { return asked($calls) > $before; });
 asked(q{UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE server_name = 'gone';
 	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(1)});
 is(sql($server, q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
+# Two sequences of one name, of which the one that was renamed has a lower MAXVALUE, and waits for
+# numbers while those of the other one are asked for: a floor between these is heard.
+my ($a, $b) = map { new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", 'snowflake.default_sequence_kind = range') } 'a', 'b';
+sql($b, q{CREATE SEQUENCE wide; SELECT nextval('wide')});
+asked(q{SELECT snowflake_registry.raise_sequence('postgres', 'public.wide', 32700)});
+sql($a, q{CREATE SEQUENCE wide AS smallint; ALTER SEQUENCE wide RENAME TO narrow; CREATE SEQUENCE wide});
+my $locking = $registry->background_psql('postgres');
+$locking->query_safe('BEGIN; LOCK TABLE snowflake_registry.range_clients IN SHARE MODE');
+my ($wide) = start_queries($a, q{SELECT nextval('wide')});
+wait_until_true($registry, q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'get_ranges'});
+my ($narrow) = start_queries($a, q{SELECT nextval('narrow')});
+wait_until_true($a, q{SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query ~ '^SELECT nextval'});
+$locking->query_safe('COMMIT');
+$locking->quit;
+finish_queries($wide, $narrow);
+my ($highest) = asked(q{SELECT highest FROM snowflake_registry.range_holders WHERE server_name = 'a' AND name = 'public.wide'});
+cmp_ok($highest, '>', 32767, 'two sequences of one name, one of them narrow, are granted numbers for the wide one');
+sql($b, qq{SELECT setval('wide', $highest - 1)});
+cmp_ok(sql($a, q{SELECT min(n) FROM (SELECT nextval('wide') n FROM generate_series(1, 10)) n}), '>=', $highest,
+	'... and none up to a floor that was set since');
+
+# Where a new sequence begins is looked up in an index of its owner, whose code has what is known of
+# the sequence forgotten.
+is( sql($a, q{
+	CREATE TABLE t (id serial);
+	CREATE FUNCTION g() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+		GRANT USAGE ON SEQUENCE public.t_id_seq TO PUBLIC;
+		BEGIN PERFORM currval('public.t_id_seq'); EXCEPTION WHEN object_not_in_prerequisite_state THEN END;
+		RETURN 1; END $$;
+	CREATE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN public.g(); END';
+	CREATE INDEX ON t ((f(1) + id));
+	INSERT INTO t DEFAULT VALUES RETURNING id}), '1', 'code of an index is executed while a sequence begins');
+
 done_testing();

@@ -309,6 +309,12 @@ take_range(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answ
 	if (!range_has(answer->last - first + 1, 0, slot->step))
 		return;
 	snowflake_set_reserve(slot, first, answer->last);
+
+	/*
+	 * A sequence with a lower MAXVALUE can have lowered it since the request, but a floor
+	 * up to which this server gives up its numbers has to be above these.
+	 */
+	slot->last = Max(slot->last, request->last);
 	slot->wanted = false;
 }
 
