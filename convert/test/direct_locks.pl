@@ -146,6 +146,17 @@ $client->query_safe('BEGIN; SELECT FROM parents');
 unlike(try_now(q{SELECT snowflake_convert('parents')}), qr/ERROR/, 'a call without anything to do waits for no reader');
 $client->query_safe('COMMIT');
 
+# A table that calls functions holds nobody up who creates something else.
+sql($node, q{
+	CREATE FUNCTION listed(anyarray) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+	CREATE TABLE calling (id serial PRIMARY KEY CHECK (listed(ARRAY[id])));
+	CREATE INDEX ON calling (id) WHERE listed(ARRAY[id]);
+	CREATE VIEW calls AS SELECT id FROM calling WHERE listed(ARRAY[id])});
+$client->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('calling')});
+is(try_now("BEGIN; CREATE $_; ROLLBACK"), '', "not held up by a conversion: CREATE $_")
+  foreach 'FUNCTION other() RETURNS int LANGUAGE sql AS $$SELECT 1$$', 'TABLE other (id int)', 'TEMPORARY TABLE other (id int)', 'TYPE mood AS ENUM ()', 'CAST (int8 AS jsonb) WITH INOUT';
+$client->query_safe('COMMIT');
+
 $client->quit;
 $holder->quit;
 done_testing();

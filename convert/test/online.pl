@@ -239,4 +239,12 @@ convert_table("public.\"$long\"", qq{
 	INSERT INTO "$long" ("Straße ""x"" '%s") VALUES (1), (2), (NULL)});
 is(sql($node, qq{SELECT count("Straße ""x"" '%s") FROM "$long"}), '2', 'long and quoted names');
 
+# In a pipeline, what stands before it would be committed.
+sql($node, 'CREATE TABLE log (n int)');
+my $pipeline = $node->basedir . '/pipeline.sql';
+append_to_file($pipeline, "\\startpipeline\nINSERT INTO log VALUES (2);\nCALL snowflake_convert_online('small');\n\\endpipeline\n");
+IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $pipeline, $node->connstr('postgres') ], '>' => \$out, '2>' => \$err);
+like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'a call in a pipeline is an error');
+is(sql($node, 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
+
 done_testing();

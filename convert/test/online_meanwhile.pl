@@ -297,6 +297,23 @@ like(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', give_up
 $_->query_safe('COMMIT') foreach @both;
 $_->quit foreach @both;
 
+# Another conversion at the same time, which advisory locks of roles do not prevent, and a temporary
+# function of another session, which is no obstacle
+create($node, 'CREATE TABLE t (id serial PRIMARY KEY)');
+my $other = $node->background_psql('postgres');
+$other->query_safe('SELECT pg_advisory_lock(0), pg_advisory_lock(1936617335, 1)');
+$other->query_safe('CREATE FUNCTION pg_temp.f() RETURNS void LANGUAGE sql AS $$ INSERT INTO pg_class SELECT * FROM pg_class WHERE false $$');
+$other->query_safe('CREATE FUNCTION pg_temp.g() RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO archive SELECT * FROM t; END $$');
+unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('shop.t')"), qr/ERROR|pg_temp/, 'a temporary function of another session');
+$other->query_safe('BEGIN; SELECT FROM shop.t');
+$calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table shop\.t/);
+my $converting = qr/ERROR:  another session converts a table of this database\nDETAIL:  .*has the advisory lock of conversions\./;
+like(run_in($node, 'postgres', $call), $converting, 'another session converts');
+like(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), $converting, 'another session converts, and undo');
+$other->query_safe('COMMIT');
+$other->quit;
+unlike(finish_converting($calling), qr/ERROR/, 'that one succeeds');
+
 # A temporary view, which cannot be created again
 create($node, 'CREATE TABLE t (id int PRIMARY KEY)');
 my $temporary = $node->background_psql('postgres');
