@@ -76,62 +76,6 @@ ok(finish_queries($calling), 'a swap while a procedure is altered') or diag $cal
 is(sql($node, q{SELECT prosecdef::text FROM pg_proc WHERE proname = 'pr'}), finish_queries($altering) ? 'false' : 'true',
 	'a swap takes back nothing that was committed');
 
-# Columns and foreign keys that are dropped: clients go on, and undo leaves nothing.
-my $referencing = q{
-	CREATE TABLE t (id serial PRIMARY KEY, v int);
-	CREATE TABLE o (uid uuid PRIMARY KEY DEFAULT gen_random_uuid(), a int REFERENCES t, b int REFERENCES t, v int);
-	INSERT INTO t (v) SELECT generate_series(1, 5);
-	INSERT INTO o (a, b) SELECT 1, 2};
-my $until = q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')};
-foreach my $dropped ('a', 'a, DROP b')
-{
-	create($node, $referencing);
-	run_in($node, 'postgres', $until, "ALTER TABLE shop.o DROP $dropped");
-	is(run_in($node, 'postgres', 'INSERT INTO shop.o (v) VALUES (1)', 'UPDATE shop.o SET v = 2'), '', "DROP $dropped: rows are written");
-	like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert/, "DROP $dropped: the conversion does not continue");
-	unlike(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), qr/ERROR/, "DROP $dropped: undo");
-	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left");
-	unlike(run_in($node, 'postgres', $call), qr/ERROR/, "DROP $dropped: a new conversion succeeds");
-	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left of it");
-}
-create($node, $referencing);
-run_in($node, 'postgres', $until, 'ALTER TABLE shop.o DROP a, ADD a int REFERENCES shop.t');
-like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a column that was dropped and added again');
-run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left of that');
-create($node, $referencing);
-run_in($node, 'postgres', $until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
-like(run_in($node, 'postgres', $call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
-run_in($node, 'postgres', 'ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
-unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a table is converted without its foreign keys');
-run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.o')});
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
-
-# A schema whose name needs quotes
-create($node, $referencing);
-run_in($node, 'postgres', 'ALTER SCHEMA shop RENAME TO "My shop"');
-my $quoted = q{CALL snowflake_convert_online('"My shop".t'};
-run_in($node, 'postgres', "$quoted, until => 'foreign keys')", q{SELECT snowflake_convert_undo('"My shop".t')});
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left of a conversion in a schema whose name needs quotes');
-run_in($node, 'postgres', 'ALTER SCHEMA "My shop" RENAME TO shop');
-
-# Whoever may create triggers on the table names a column of it.
-create($node, $referencing . q{;
-	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b')});
-like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
-run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
-is(sql($node, 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
-
-# A column that holds keys without a foreign key gets no default.
-create($node, q{
-	CREATE TABLE t (id bigint PRIMARY KEY, v int);
-	CREATE INDEX ON t (v);
-	INSERT INTO t VALUES (1, 7), (2, NULL)});
-unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
-is( sql($node, q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
-		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
-
 # A second column is converted, while the end of the first one is still to come.
 foreach my $tables (
 	'CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE TABLE o (t int REFERENCES t); INSERT INTO t (v) VALUES (7); INSERT INTO o VALUES (1)',
@@ -161,15 +105,6 @@ foreach my $tables (
 	is(sql($node, q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
 			WHERE attrelid = 'shop.t'::regclass AND attname IN ('id', 'v')}), 'id bigint, v bigint', 'both are bigint');
 }
-
-# Rows of a table whose referencing column is bigint already
-create($node, q{
-	CREATE TABLE t (id serial PRIMARY KEY);
-	CREATE TABLE a (t int REFERENCES t);
-	CREATE TABLE b (t bigint REFERENCES t);
-	CREATE TABLE holder (b b)});
-unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a column has rows of a table whose columns stay');
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 # The order in which foreign keys act, which decides what a DELETE does.  It is that of
 # OIDs as text, so the second one may have the greater number of digits.
@@ -201,27 +136,6 @@ foreach my $case (
 		unlike(run_in($node, 'postgres', $delete), qr/ERROR/, "$tables, $digits: rows are deleted afterwards");
 	}
 }
-create($node, q{
-	CREATE TABLE t (id int PRIMARY KEY);
-	CREATE TABLE o (a int, at int) PARTITION BY LIST (at);
-	CREATE TABLE o_1 PARTITION OF o FOR VALUES IN (1);
-	ALTER TABLE o ADD FOREIGN KEY (a) REFERENCES t ON DELETE CASCADE;
-	ALTER TABLE o_1 ADD FOREIGN KEY (a) REFERENCES t ON DELETE SET NULL;
-	INSERT INTO t VALUES (1);
-	INSERT INTO o VALUES (1, 1)});
-unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a partition has a foreign key of its own');
-is(sql($node, 'DELETE FROM shop.t; SELECT count(*) FROM shop.o'), 0, 'that of the table acts first');
-
-# The comment of a constraint trigger
-create($node, q{
-	CREATE TABLE t (id int PRIMARY KEY, v int);
-	CREATE CONSTRAINT TRIGGER tr AFTER UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
-	COMMENT ON TRIGGER tr ON t IS 'trigger'; COMMENT ON CONSTRAINT tr ON t IS 'constraint'});
-unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a table with a constraint trigger');
-is( sql($node, q{
-		SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr'}),
-	'trigger|constraint', 'its comments are carried over');
-
 # Rows that are stored elsewhere: before the columns are copied, before the swap, and
 # while that waits for its last lock
 my $store = 'CREATE TABLE h (c t, a t[]); INSERT INTO h SELECT t, ARRAY[t] FROM t';
@@ -320,17 +234,5 @@ my $temporary = $node->background_psql('postgres');
 $temporary->query_safe('CREATE TEMP VIEW w AS SELECT id FROM shop.t');
 like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert .*\nDETAIL:  view pg_temp_\d+\.w is temporary/, 'a temporary view is an obstacle');
 $temporary->quit;
-
-# Foreign keys whose own names are like those of new ones
-create($node, 'CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
-run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
-is(sql($node, q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
-create($node, 'CREATE TABLE t (id int PRIMARY KEY, parent bigint CONSTRAINT parent REFERENCES t); CREATE TABLE u (t bigint CONSTRAINT of_u REFERENCES t)');
-run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')}, 'ALTER TABLE shop.t DROP CONSTRAINT parent');
-is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'undo drops the new one of a foreign key that is gone, and has a column that is bigint already');
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-create($node, 'CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONSTRAINT snowflake_new_bar REFERENCES t)');
-like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u is in the way\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
-is(nothing_is_left($node, 'postgres') =~ s/\S*snowflake_new_bar\S*//gr, '', 'nothing is left of it');
 
 done_testing();
