@@ -1,5 +1,4 @@
-# snowflake_convert() while others change what it waits for, and with the
-# extension in other schemas.
+# snowflake_convert() while others change what it waits for.
 
 use SnowflakeTest;
 
@@ -199,48 +198,5 @@ sql($node, "CREATE TABLE referenced (id bigserial PRIMARY KEY);
 sql_fails($node, "SET lock_timeout = '10ms'; SELECT snowflake_convert('referenced', dry_run => true)",
 	qr/ERROR:  55P03/, 'lock_timeout counts while constraints are evaluated');
 sql($node, "ROLLBACK PREPARED 'locked'");
-
-# The extension in other schemas
-sql($node, 'CREATE DATABASE system');
-$node->safe_psql(
-	'system', q{
-	SET allow_system_table_mods = on;
-	CREATE EXTENSION snowflake SCHEMA pg_catalog;
-	CREATE EXTENSION snowflake_convert SCHEMA pg_catalog;
-	CREATE TABLE t (id serial PRIMARY KEY)});
-is( $node->safe_psql('system', "SELECT * FROM snowflake_convert('t')"),
-	"ALTER TABLE public.t ALTER COLUMN id SET DEFAULT pg_catalog.snowflake_nextval()\n"
-	  . "DROP SEQUENCE public.t_id_seq\n"
-	  . 'ALTER TABLE public.t ALTER COLUMN id TYPE bigint',
-	'the extension in pg_catalog converts a table');
-like(
-	sql_error($node, "SELECT snowflake_convert('t')", dbname => 'system'),
-	qr/already converted/,
-	'the second conversion in pg_catalog is refused');
-
-sql($node, 'CREATE DATABASE apart');
-$node->safe_psql(
-	'apart', q{
-	CREATE SCHEMA "Its Own";
-	CREATE EXTENSION snowflake SCHEMA "Its Own";
-	CREATE EXTENSION snowflake_convert SCHEMA "Its Own";
-	CREATE TABLE t (id serial PRIMARY KEY);
-	ALTER TABLE t OWNER TO regress_bob});
-my $convert = q{SELECT count(*) FROM "Its Own".snowflake_convert('t')};
-like(
-	sql_error($node, $convert, dbname => 'apart'),
-	qr/DETAIL:  role regress_bob, the owner of table public\.t, lacks USAGE on schema "Its Own"/,
-	'an owner without USAGE on the schema of the extension is refused');
-$node->safe_psql('apart', 'GRANT USAGE ON SCHEMA "Its Own" TO regress_bob');
-is($node->safe_psql('apart', $convert), '3', 'an owner with USAGE on the schema of the extension converts');
-like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apart'), qr/already converted/, 'a second conversion with the extension in its own schema is refused');
-
-# A function that could be meant by the call in the view: refused, not called
-sql($node, 'CREATE DATABASE taken');
-$node->safe_psql('taken', q{CREATE FUNCTION _snowflake_stat(VARIADIC int[] DEFAULT '{}') RETURNS int LANGUAGE sql AS 'SELECT 1'});
-like(sql_error($node, 'CREATE EXTENSION snowflake', dbname => 'taken'), qr/ERROR:  42725: function _snowflake_stat\(\) is not unique/,
-	'CREATE EXTENSION is refused beside an ambiguous function');
-is($node->safe_psql('taken', 'CREATE SCHEMA ids; CREATE EXTENSION snowflake SCHEMA ids; SELECT count(*) FROM ids.snowflake_stat'), '1',
-	'CREATE EXTENSION in its own schema works beside an ambiguous function');
 
 done_testing();

@@ -129,42 +129,4 @@ $before = dump_views();
 $node->safe_psql('app', "SELECT snowflake_convert('tags')");
 is(dump_views(), $before, 'views that depend on each other in a circle come back');
 
-#
-# What cannot come back is an obstacle, each with its own line
-#
-$node->safe_psql('app', q{
-	SET ROLE regress_owner;
-	CREATE TABLE pages (id serial PRIMARY KEY);
-	CREATE VIEW numbers AS SELECT id FROM pages;
-	RESET ROLE});
-foreach my $case (
-	[ 'a function with its rows', 'CREATE FUNCTION rows_of(numbers) RETURNS int LANGUAGE sql AS $$SELECT 1$$',
-		'DROP FUNCTION rows_of', qr/function public\.rows_of\(public\.numbers\) depends on type public\.numbers/ ],
-	[ 'a privilege of its row type', 'GRANT USAGE ON TYPE numbers TO regress_other', 'REVOKE ALL ON TYPE numbers FROM regress_other; COMMENT ON TYPE numbers IS NULL',
-		qr/the row type of view public\.numbers has privileges or a comment/ ],
-	[ 'another grantor', 'GRANT SELECT ON numbers TO regress_reader WITH GRANT OPTION; SET ROLE regress_reader; GRANT SELECT ON numbers TO regress_other',
-		'REVOKE ALL ON numbers FROM regress_reader CASCADE', qr/SELECT privilege on view public\.numbers was granted by role regress_reader, not by the owner/ ],
-	[ 'no privilege to create it', 'CREATE SCHEMA closed; ALTER VIEW numbers SET SCHEMA closed', 'ALTER VIEW closed.numbers SET SCHEMA public; DROP SCHEMA closed',
-		qr/role regress_owner, the owner of view closed\.numbers, lacks CREATE on schema closed/ ],
-	[ 'no privilege for its tablespace', 'CREATE MATERIALIZED VIEW stored TABLESPACE other AS SELECT id FROM pages; ALTER MATERIALIZED VIEW stored OWNER TO regress_owner; REVOKE CREATE ON TABLESPACE other FROM regress_owner',
-		'DROP MATERIALIZED VIEW stored; GRANT CREATE ON TABLESPACE other TO regress_owner',
-		qr/role regress_owner, the owner of view public\.stored, lacks CREATE on tablespace other/ ],
-	[ 'membership in an extension', 'ALTER EXTENSION snowflake_convert ADD VIEW numbers', 'ALTER EXTENSION snowflake_convert DROP VIEW numbers',
-		# since 17 with its types
-		qr/(?:type public\.numbers.* is .*\n)*view public\.numbers is a member of, or depends on, extension snowflake_convert/ ],
-	[ 'a view of another role made of it', 'GRANT SELECT ON numbers TO regress_other; CREATE VIEW made AS SELECT id FROM numbers; ALTER VIEW made OWNER TO regress_other', 'DROP VIEW made',
-		qr/view public\.made is owned by role regress_other, but table public\.pages by role regress_owner/ ],
-	[ 'a rule of a table of another role', 'CREATE TABLE others (n int); CREATE RULE r AS ON DELETE TO others DO ALSO DELETE FROM pages WHERE id = old.n', 'DROP TABLE others',
-		qr/table public\.others is owned by role \S+, but table public\.pages by role regress_owner/ ])
-{
-	my ($name, $make, $remove, $line) = @$case;
-
-	$node->safe_psql('app', $make);
-	my ($rc, $out, $err) = $node->psql('app', "SELECT snowflake_convert('pages')");
-	like($err, qr/DETAIL:  $line\nHINT/, "an obstacle: $name");
-	is(($node->psql('app', "SELECT snowflake_convert('pages', dry_run => true)"))[2] =~ s/^psql.*?ERROR/ERROR/r, $err =~ s/^psql.*?ERROR/ERROR/r, '... of a dry run, too');
-	$node->safe_psql('app', $remove);
-}
-$node->safe_psql('app', "SELECT snowflake_convert('pages')");
-
 done_testing();
