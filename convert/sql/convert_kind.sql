@@ -313,8 +313,35 @@ RESET client_min_messages;
 DROP TABLE computed;
 DROP SEQUENCE numbers;
 
+-- The statements name functions of the extension, and tables whose rows are read: no code of a role
+-- that may create others is called.
+RESET ROLE;
+SET client_min_messages = warning;
+CREATE ROLE regress_kind_dba SUPERUSER;
+GRANT CREATE ON SCHEMA public TO regress_kind_spy;
+CREATE SCHEMA theirs AUTHORIZATION regress_kind_spy;
+GRANT USAGE, CREATE ON SCHEMA theirs TO regress_kind_owner;
+SET ROLE regress_kind_spy;
+CREATE FUNCTION public.snowflake_set_sequence_kind(text, text) RETURNS void LANGUAGE plpgsql
+AS 'BEGIN RAISE WARNING ''runs as %'', current_user; END';
+SET ROLE regress_kind_owner;
+CREATE TABLE theirs.of_owner (id bigserial PRIMARY KEY);
+SELECT FROM snowflake_convert('theirs.of_owner', kind => 'snowflake');
+RESET ROLE;
+SELECT snowflake_convert('theirs.of_owner', kind => 'local');
+-- ... and a superuser looks at who owns the schema
+SET ROLE regress_kind_dba;
+CREATE TABLE theirs.of_dba (id bigserial PRIMARY KEY);
+SELECT snowflake_convert('theirs.of_dba', kind => 'snowflake', dry_run => true);
+SELECT FROM snowflake_set_sequence_kind('theirs.of_dba_id_seq'::regclass);
+SELECT snowflake_convert('theirs.of_dba', kind => 'local');
+RESET ROLE;
+ALTER SCHEMA theirs OWNER TO regress_kind_owner;
+DROP FUNCTION public.snowflake_set_sequence_kind(text, text);
+SELECT FROM snowflake_convert('theirs.of_owner', kind => 'local');
+
 \c :tests
 SET client_min_messages = warning;
 DROP DATABASE regress_convert_kind;
 DROP ROLE regress_kind_owner, regress_kind_other, regress_kind_insert, regress_kind_column, regress_kind_view,
-    regress_kind_spy, regress_kind_reader;
+    regress_kind_spy, regress_kind_reader, regress_kind_dba;
