@@ -117,7 +117,7 @@ CALL snowflake_convert_online('o', 'id');
 DROP TABLE o CASCADE;
 CREATE TABLE o (id serial, d int) PARTITION BY LIST (d);
 CREATE FOREIGN TABLE o1 PARTITION OF o FOR VALUES IN (1) SERVER s;
-CREATE TABLE o2 PARTITION OF o (PRIMARY KEY (id, d)) FOR VALUES IN (2);
+CREATE TABLE o2 PARTITION OF o (UNIQUE (id, d)) FOR VALUES IN (2);
 CREATE TABLE o3 PARTITION OF o FOR VALUES IN (3);
 SET client_min_messages = error;
 CREATE PUBLICATION p FOR TABLE o (id, d) WITH (publish_via_partition_root);
