@@ -252,10 +252,13 @@ SELECT * FROM left_behind;
 :referencing
 CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b');
 :convert
-\set VERBOSITY sqlstate
 :undo
-\set VERBOSITY default
 SELECT * FROM o;
+-- a copy that was dropped
+:until
+ALTER TABLE t DROP snowflake_new_id CASCADE;
+:undo
+SELECT * FROM left_behind;
 
 -- a schema whose name needs quotes
 :begin

@@ -286,7 +286,7 @@ SELECT relid, command FROM (
     WHERE tgparentid = 0
   UNION ALL
   SELECT 4, own.relid, format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS snowflake_new_check%s',
-    own.name, string_agg(format(', DROP COLUMN %I', n.attname), '' ORDER BY n.attnum))
+    own.name, string_agg(', DROP COLUMN ' || quote_ident(n.attname), '' ORDER BY n.attnum))
   FROM own LEFT JOIN own_column n USING (relid) WHERE tgparentid = 0
   GROUP BY own.relid, own.name
 ) s(step, relid, command) ORDER BY step, relid, command COLLATE "C"
