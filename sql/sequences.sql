@@ -391,6 +391,21 @@ SELECT is_id(nextval('by_hand')), last_value, is_called FROM by_hand;
 SECURITY LABEL FOR snowflake ON SEQUENCE by_hand IS NULL;
 SELECT nextval('by_hand');
 
+-- one that counts down, and one that begins again, are not exhausted
+CREATE SEQUENCE downwards INCREMENT -1;
+CREATE SEQUENCE around MAXVALUE 2 START 2 CYCLE;
+SELECT nextval('downwards'), nextval('around');
+SELECT snowflake_set_sequence_kind('downwards', 'local'), snowflake_set_sequence_kind('around', 'local');
+DROP SEQUENCE downwards, around;
+-- one that has lost its label, as in a dump that was restored without it
+SELECT snowflake_set_sequence_kind('by_hand');
+DELETE FROM pg_seclabel WHERE objoid = 'by_hand'::regclass;
+SELECT nextval('by_hand');
+SELECT snowflake_set_sequence_kind('by_hand', 'local');
+SELECT setval('by_hand', 5);
+SELECT snowflake_set_sequence_kind('by_hand', 'local');
+SELECT nextval('by_hand');
+
 -- privileges are the server's
 CREATE ROLE regress_seq;
 GRANT USAGE ON SCHEMA seq TO regress_seq;

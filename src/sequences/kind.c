@@ -339,6 +339,25 @@ confirm_kind(Oid relid, SequenceLabel *label)
 }
 
 /*
+ * Warn that a sequence that is local already is exhausted.  If it was of another kind, and
+ * was restored without its label, nothing says where it was before.  One of another kind has
+ * neither CYCLE nor a negative INCREMENT.
+ */
+static void
+warn_exhausted(Oid relid)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+
+	if (definition.seqcycle || definition.seqincrement < 0 ||
+		get_rel_persistence(relid) == RELPERSISTENCE_TEMP || !snowflake_is_exhausted(relid))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("local sequence \"%s\" is exhausted", get_rel_name(relid)),
+			 errhint("If it was restored without its kind, call setval() with the greatest key.")));
+}
+
+/*
  * Set the kind of a sequence of the caller.  A range sequence gets the name of
  * another one in this database if one is given.  The extension's own sequence stays as
  * it is, so that a loop over all sequences works.
@@ -364,6 +383,8 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	}
 	if (label.kind != SNOWFLAKE_KIND_LOCAL)
 		set_label(relid, NULL, !without_registry);
+	else if (kind == SNOWFLAKE_KIND_LOCAL)
+		warn_exhausted(relid);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 	{
 		/* The caller says it, if the setting says something else. */
