@@ -6,6 +6,7 @@ use SnowflakeTest;
 my $page = Page->claim('docs/clock.md');
 my $see = $page->example('lead_ms');
 my $accept = $page->example('SELECT snowflake_accept_clock');
+my $tables = $page->example('pg_attrdef');
 my $find = $page->example('SELECT count(*)');
 my $leave = $page->example('BEGIN');
 
@@ -28,6 +29,14 @@ sql($node, 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
 cmp_ok($lead, '>', 863_000_000, 'after a wrong clock there is a lead of ten days');
 my ($count) = split /\|/, sql($node, $find);
 is($count, 1000, 'the rows from the future are found');
+
+# All tables that have IDs are found, and no other columns.
+sql($node, q{
+	CREATE TABLE named (code text DEFAULT 'o_' || snowflake_encode(snowflake_id()), id int GENERATED ALWAYS AS IDENTITY, at timestamptz DEFAULT now());
+	CREATE TABLE numbered (id bigserial);
+	SELECT snowflake_set_sequence_kind('numbered_id_seq')});
+is(sql($node, $tables), "named|code\nnumbered|id\norders|id", 'the columns that have IDs are found');
+sql($node, 'DROP TABLE named, numbered');
 
 # What must not be done is refused.
 my $refused = sql_error($node,
