@@ -1,5 +1,5 @@
-# Sequences of kind range whose server has no range of them anymore, whose names are
-# written otherwise, and whose rows and numbers are not where they were.
+# Sequences of kind range whose server has no range of them anymore, and whose rows and
+# numbers are not where they were.
 
 use List::Util qw(max);
 use SnowflakeTest;
@@ -37,20 +37,6 @@ sql($a, 'DROP SEQUENCE kept');
 is(query($b, "SELECT setval('kept', 100000)"), 100000, 'nor for one that has no range of any sequence');
 unlike(slurp_file($a->logfile), qr/WARNING:  the registry grants no numbers/, 'no problem of these is logged');
 
-# A name is the same, whatever is set.
-sql($a, "SET quote_all_identifiers = on; CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
-sql($b, "CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
-isnt(sql($a, "SELECT nextval('quoted')"),
-	sql($b, "SELECT nextval('quoted')"), 'quote_all_identifiers changes no name');
-foreach my $name ('Upper', 'a"b', 'x y', 'select', '1a', 'a1_')
-{
-	my $quoted = '"' . $name =~ s/"/""/gr . '"';
-	my $is = $name =~ /^[a-z_][a-z0-9_]*$/ ? $name : $quoted;
-
-	sql($a, "CREATE SEQUENCE $quoted; SELECT snowflake_set_sequence_kind('$quoted', 'range')");
-	is(asked("SELECT count(*) FROM snowflake_registry.sequences WHERE name = \$\$public.$is\$\$"), 1, "name $is");
-}
-
 # Rows that the transaction does not see are below the floor.
 sql($a, 'CREATE TABLE t (id serial)');
 my $session = $a->background_psql('postgres');
@@ -69,30 +55,6 @@ $session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'range')");
 $session->query_safe('COMMIT');
 $session->quit;
 is(sql($a, "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
-
-# Local numbers are above those that were granted, whatever was done meanwhile.
-foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5', 'ALTER SEQUENCE n RESTART', 'TRUNCATE n_table RESTART IDENTITY')
-{
-	sql($a, "CREATE SEQUENCE n; CREATE TABLE n_table (); ALTER TABLE n_table ADD id bigint DEFAULT nextval('n'); ALTER SEQUENCE n OWNED BY n_table.id");
-	sql($a, "SELECT snowflake_set_sequence_kind('n', 'range')");
-	my $last = sql($a, "SELECT nextval('n')");
-	sql($a, $statement);
-	sql($a, "SELECT snowflake_set_sequence_kind('n', 'local')");
-	cmp_ok(sql($a, "SELECT nextval('n')"), '>', $last, "local numbers are above those before $statement");
-	sql($a, 'DROP TABLE n_table');
-}
-
-# A row at the end of the type, which somebody added, exhausts nothing.
-sql($a, 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
-sql($a, "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
-is(sql($a, "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
-sql($a, "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
-is(sql($a, "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
-
-# But if it is the last number of the sequence, it is not given out again.
-sql($a, "CREATE TABLE full_type (id smallserial); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'range')");
-sql($a, "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
-sql_fails($a, "SELECT nextval('full_type_id_seq')", qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
 # A rollback of what gives a sequence another file takes nothing away.
 my %statements = (
@@ -161,15 +123,6 @@ foreach my $name (sort keys %number_of)
 	sql($a, "SELECT snowflake_set_sequence_kind('$name', 'local')");
 	cmp_ok(sql($a, "SELECT nextval('$name')"), '>', $number_of{$name}, "after a crash, the local sequence $name continues above its numbers");
 }
-sql($a, "CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind('altered', 'range')");
-is(sql($a, "BEGIN; ALTER SEQUENCE altered NO MINVALUE; SELECT nextval('altered'); SAVEPOINT x; SELECT nextval('altered'); RELEASE x; COMMIT; SELECT nextval('altered')"),
-	"1\n2\n3", 'COMMIT keeps the range');
-
-# Without a crash, that holds for numbers that were rolled back, too.
-sql($a, "CREATE SEQUENCE rolled; SELECT snowflake_set_sequence_kind('rolled', 'range')");
-my $number = sql($a, "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
-sql($a, "SELECT snowflake_set_sequence_kind('rolled', 'local')");
-cmp_ok(sql($a, "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
 
 # A new file waits for no other server.
 create_on_both('persistent');
@@ -180,15 +133,6 @@ foreach my $persistence ('UNLOGGED', 'LOGGED')
 	like(query($a, "ALTER SEQUENCE persistent SET $persistence; SELECT nextval('persistent')"), qr/^\d+$/, "after SET $persistence, nextval() does not wait for a server that is down");
 }
 $b->start;
-
-# What a transaction was granted of another name, and rolled back, is no proof of a loss.
-foreach my $last ('ROLLBACK; ALTER SEQUENCE tried RENAME TO tried_again', 'ROLLBACK')
-{
-	sql($a, "CREATE SEQUENCE tried; BEGIN; SELECT snowflake_set_sequence_kind('tried', 'range', 'public.other_name'); SELECT count(nextval('tried')) FROM generate_series(1, 300); $last");
-	my $tried = $last =~ /tried_again/ ? 'tried_again' : 'tried';
-	sql($a, "SELECT snowflake_set_sequence_kind('$tried', 'range')");
-	is(query($a, "ALTER SEQUENCE $tried NO MINVALUE; SELECT nextval('$tried')"), 1, "numbers of $tried begin, and the registry does not stop");
-}
 
 # A database gets the name of another one, which was renamed.
 sql($registry, "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");

@@ -92,7 +92,7 @@ make_variable()
 }
 
 # The folders that have tests of pg_regress.
-regress_folders='. registry convert keys'
+regress_folders='. registry registry_client convert keys'
 
 # After build_for_tests: count the tests of pg_regress that are named, FOLDER/NAME each.
 count_regress()
@@ -105,10 +105,12 @@ count_regress()
 		mkdir -p "$output"
 		diffs=$output/regression.diffs
 		tests_left=$(printf "%s" "$names" | wc -w)
+		config=--temp-config=test/regress.conf
+		[ ! -e "$folder/regress.conf" ] || config+=" --temp-config=$folder/regress.conf"
 		# shellcheck disable=SC2086
 		count "regress.$folder" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
 			--bindir="$bindir" --dlpath=. --temp-instance="$TESTDATADIR/regress.$folder" \
-			--temp-config=test/regress.conf $names
+			$config $names
 	done
 }
 
