@@ -92,5 +92,20 @@ SELECT "Two".snowflake_nextval() > :third AS works,
 ALTER EXTENSION snowflake SET SCHEMA public;
 DROP EXTENSION snowflake;
 DROP SCHEMA "Two";
+-- where another function has the name and the arguments of one of the extension's, a schema of its
+-- own helps; one with other arguments does not matter
+CREATE FUNCTION uuid_v7() RETURNS int LANGUAGE sql AS 'SELECT 1';
+\set VERBOSITY sqlstate
 CREATE EXTENSION snowflake;
+\set VERBOSITY default
+CREATE SCHEMA "Two";
+CREATE EXTENSION snowflake SCHEMA "Two";
+SELECT public.uuid_v7(), "Two".uuid_v7() IS NOT NULL AS uuid, "Two".snowflake_nextval() > :third AS works;
+DROP EXTENSION snowflake;
+DROP SCHEMA "Two";
+DROP FUNCTION uuid_v7();
+CREATE FUNCTION uuid_v7(text) RETURNS int LANGUAGE sql AS 'SELECT 2';
+CREATE EXTENSION snowflake;
+SELECT uuid_v7('now'::text), uuid_v7() IS NOT NULL AS uuid;
+DROP FUNCTION uuid_v7(text);
 SELECT snowflake_nextval() > :third AS works;

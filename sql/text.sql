@@ -110,3 +110,15 @@ SELECT error_of($$SELECT snowflake_encode(1, 'base64')$$);
 SELECT error_of($$SELECT snowflake_encode(1, repeat('long', 1000000))$$);
 SELECT error_of($$SELECT snowflake_decode(repeat('0', 1000000), 'hex')$$);
 DROP FUNCTION error_of(text);
+
+-- a character of several bytes is shown whole, and its place is counted in characters
+SELECT current_database() AS here \gset
+SET client_min_messages = warning;
+CREATE DATABASE regression_text TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C';
+\c regression_text
+CREATE EXTENSION snowflake;
+SET client_encoding = 'UTF8';
+SELECT snowflake_decode(E'11MHQTB098W\xc3\xa90');
+SELECT snowflake_decode(E'11MHQTB098W0\xe2\x82\xac');
+\c :here
+DROP DATABASE regression_text;

@@ -195,3 +195,33 @@ SELECT hashids_encode(1, '', 0, '0123456789abcde');
 SELECT hashids_encode(1, '', 0, '0123456789abcdef 0123456789');
 SELECT hashids_encode(1, '', 0, E'0123456789abcdef\t');
 SELECT hashids_decode('gY', '', 0, '0123456789abcde');
+
+-- The same in each encoding: the first was made by hashids 2.3.0 of npm, and the bytes of a salt are
+-- those of UTF-8.
+SELECT current_database() AS here \gset
+\set VERBOSITY sqlstate
+SET client_min_messages = warning;
+CREATE DATABASE regression_utf8 TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE regression_latin1 TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE regression_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C';
+\c regression_latin1
+CREATE EXTENSION snowflake_keys;
+SELECT hashids_encode_array('{1,2,3}', U&'Schl\00FCssel zum S\00FCden'), hashids_decode('0zsrSB', U&'Schl\00FCssel zum S\00FCden');
+\c regression_ascii
+CREATE EXTENSION snowflake_keys;
+SELECT hashids_encode_array('{1,2,3}', E'Schl\xc3\xbcssel zum S\xc3\xbcden'), hashids_decode('0zsrSB', E'Schl\xc3\xbcssel zum S\xc3\xbcden');
+-- a salt that is not UTF-8
+SELECT hashids_encode(1, E'\xff');
+\c regression_utf8
+CREATE EXTENSION snowflake_keys;
+SELECT hashids_encode_array('{1,2,3}', U&'Schl\00FCssel zum S\00FCden'), hashids_decode('0zsrSB', U&'Schl\00FCssel zum S\00FCden');
+-- salts of other scripts
+SELECT hashids_encode(42, U&'\0441\043E\043B\044C'), hashids_encode_array('{0,9223372036854775807}', U&'\5869\+01F600', 8);
+-- a Hashid that is not ASCII: its place is counted in characters
+\set VERBOSITY default
+SET client_encoding = 'UTF8';
+SELECT hashids_decode(U&'NV\00FC');
+\c :here
+DROP DATABASE regression_utf8;
+DROP DATABASE regression_latin1;
+DROP DATABASE regression_ascii;

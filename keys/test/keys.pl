@@ -1,6 +1,5 @@
 # docs/keys.md: its examples give what they say, and its recipe for two ticket
-# servers works word for word.  Hashids are the same in each encoding.  A Sqid that
-# takes long can be cancelled.
+# servers works word for word.  A Sqid that takes long can be cancelled.
 
 use Page;
 use SnowflakeTest;
@@ -16,37 +15,6 @@ like(Page::run($first, $page->take('objectid_timestamp')),
 	'objectid_timestamp() returns what the page shows');
 Page::run($first, $_) foreach $page->rest('sql');
 is(sql($first, "SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"), '9rNvZ', 'encodeHex');
-
-# The first three were made by hashids 2.3.0 of npm; the bytes are those of UTF-8.
-foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
-{
-	my $database = lc $encoding;
-	sql($first, "CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'");
-	$first->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys');
-	my $salt =
-	  $encoding eq 'SQL_ASCII'
-	  ? q{E'Schl\xc3\xbcssel zum S\xc3\xbcden'}
-	  : q{U&'Schl\00FCssel zum S\00FCden'};
-	is( $first->safe_psql(
-			$database,
-			"SELECT hashids_encode_array('{1,2,3}', $salt), hashids_decode('0zsrSB', $salt)"),
-		'0zsrSB|{1,2,3}',
-		"a salt that is not ASCII works in a database of $encoding");
-}
-is( $first->safe_psql(
-		'utf8',
-		q{SELECT hashids_encode(42, U&'\0441\043E\043B\044C'), hashids_encode_array('{0,9223372036854775807}', U&'\5869\+01F600', 8)}
-	),
-	'5V|ZWF0DJXwryg7Er0',
-	'salts of other scripts work');
-like(
-	sql_error(
-		$first, q{SELECT hashids_encode(1, E'\xff')}, dbname => 'sql_ascii'),
-	qr/22021: invalid byte sequence for encoding "UTF8"/,
-	'a salt that is not UTF-8 is refused in a database of SQL_ASCII');
-like(sql_error($first, q{SELECT hashids_decode(U&'NV\00FC')}, dbname => 'utf8'),
-	qr/22P02: .*Character 3 is not in the alphabet/s,
-	'a Hashid that is not ASCII is refused');
 
 # Two ticket servers
 my $second =

@@ -29,25 +29,6 @@ foreach my $condition (q{code = '11MHQTB098W00'},
 		qr/Index Cond:/, "an index is used for $condition");
 }
 
-# A character of several bytes is shown whole, and its place is counted in
-# characters.
-sql($node, "CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
-$node->safe_psql('utf8', 'CREATE EXTENSION snowflake');
-foreach my $case (
-	[ "11MHQTB098W\x{c3}\x{a9}0", qr/Character 12, "\x{c3}\x{a9}", is not/ ],
-	[ "11MHQTB098W0\x{e2}\x{82}\x{ac}", qr/Character 13, "\x{e2}\x{82}\x{ac}", is not/ ])
-{
-	my ($text, $error) = @$case;
-
-	like(
-		sql_error(
-			$node,
-			"SET client_encoding = 'UTF8'; SELECT snowflake_decode('$text')",
-			dbname => 'utf8'),
-		qr/22P02: .*$error/s,
-		'a wrong character of several bytes is shown in the error');
-}
-
 # The cost: about a twentieth of gen_random_uuid(), by bench/run.  A busy machine
 # measures more; code that repeats needless work for each call costs more still.
 sql($node, q{
