@@ -53,3 +53,18 @@ SELECT ids FROM snowflake_stat;
 SELECT snowflake_stat_reset();
 RESET ROLE;
 DROP ROLE regress_snowflake_looker;
+
+-- What a monitoring system reads is as it was released, whatever comes later: new columns are at the
+-- end, and the objects of an older version get those that it has.
+SELECT worker_id = greatest(current_setting('snowflake.worker_id')::int, 0) AS worker, clock_errors, stats_reset < now() AS stats_reset
+FROM _snowflake_stat() AS of_1_0(
+    scheme text, datacenter_id integer, worker_id integer, worker_id_set boolean, last_timestamp timestamptz,
+    mark bigint, mark_timestamp timestamptz, expires_at timestamptz, lead_ms double precision, follows_clock boolean, ids bigint,
+    granted_until timestamptz, registry_contact timestamptz, registry_error text, registry_error_since timestamptz,
+    sequence_waits bigint, sequence_wait_ms double precision, clock_waits bigint, clock_wait_ms double precision,
+    reserve_waits bigint, reserve_wait_ms double precision, grant_waits bigint, grant_wait_ms double precision,
+    clock_errors bigint, mark_errors bigint, clock_steps bigint, max_backward_ms double precision,
+    reserves bigint, stats_reset timestamptz);
+SELECT worker_id = greatest(current_setting('snowflake.worker_id')::int, 0) AS worker
+FROM _snowflake_stat() AS fewer(scheme text, datacenter_id int, worker_id int);
+SELECT _snowflake_stat();

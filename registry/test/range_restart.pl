@@ -82,12 +82,4 @@ crash_and_start($server);
 # It used less since then.
 starts_with_numbers('a crash', 500);
 
-# The last numbers of a type come as fast as others.
-my $calls = calls();
-sql($server,
-	q{CREATE SEQUENCE e AS smallint START 20001; SELECT snowflake_set_sequence_kind('e', 'range')});
-is(sql($server, "SELECT count(DISTINCT nextval('e')) FROM generate_series(1, 12767)"), 12767, 'all numbers up to the last one of a type are given out');
-cmp_ok(calls() - $calls, '<', 200, 'with a call for each hundred');
-like(sql_error($server, "SELECT nextval('e')"), qr/2200H: nextval: reached maximum value of sequence "e" \(32767\)/, 'then the sequence has reached its end');
-
 done_testing();

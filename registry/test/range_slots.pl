@@ -1,6 +1,5 @@
 # Slots of range sequences are limited, and shared: the one that was unused for longest goes to
-# another sequence, one role cannot keep others out, and sequences of one name use the same
-# numbers.
+# another sequence, and one role cannot keep others out.
 
 use SnowflakeTest;
 
@@ -61,46 +60,5 @@ is(take('mallory', @all[ 2 .. $slots - 1 ]), $slots - 2, 'the others but the sec
 is(take('app', 's31'), 1, 'another one gets a slot');
 is(sql($server, "SELECT string_agg(s, ' ' ORDER BY s) FROM unnest('{app.s30,mallory.s1,mallory.s2,mallory.s3}'::text[]) s WHERE (_snowflake_range_statistics(s::regclass)).held IS NULL"),
 	'mallory.s1 mallory.s2', 'it is the one that was unused for longest');
-
-# Two sequences of one name, with different last values
-sql($server, q{
-	CREATE SEQUENCE low AS integer; SELECT snowflake_set_sequence_kind('low', 'range');
-	ALTER SEQUENCE low RENAME TO high;
-	CREATE SEQUENCE low AS integer MAXVALUE 1500;
-	SECURITY LABEL FOR snowflake ON SEQUENCE low IS 'range database=postgres name=public.low'});
-my %seen;
-my $twice = 0;
-sub alternate ($n)
-{
-	my $out = sql($server, "SELECT nextval(s) FROM generate_series(1, $n), unnest('{high,low}'::regclass[]) s");
-
-	$twice += grep { $seen{$_}++ } split /\n/, $out;
-	return;
-}
-$calls = calls();
-my $begin = time;
-alternate(150);
-alternate(1) foreach 1 .. 20;
-is($twice, 0, 'two sequences of one name have different numbers');
-cmp_ok(time - $begin, '<', 15, 'without waiting for each other');
-cmp_ok(calls() - $calls, '<', 12, 'nor a call for each number');
-cmp_ok((sort { $a <=> $b } keys %seen)[-1], '<=', 1500, 'none of them above the lower last one');
-foreach (1 .. 10)
-{
-	my (undef, $out) = $server->psql('postgres', "SELECT nextval(s) FROM generate_series(1, 60), unnest('{high,low}'::regclass[]) s");
-	$seen{$_}++ foreach split /\n/, $out;
-}
-is(scalar(grep { $_ > 1 } values %seen), 0, 'they share all numbers up to it');
-cmp_ok(scalar(grep { $_ <= 1500 } keys %seen), '>', 1300, 'and lose none');
-$server->psql('postgres', "SELECT nextval('low') FROM generate_series(1, 2000)");
-sql_fails($server, "SELECT nextval('low')", qr/2200H: nextval: reached maximum value of sequence "low" \(1500\)/, 'the lower one is exhausted');
-is(sql($server, "SELECT count(DISTINCT nextval('high')) FROM generate_series(1, 1000)"), 1000, 'the other one goes on');
-$calls = calls();
-foreach (1 .. 10)
-{
-	sql_error($server, "SELECT nextval('low')");
-	sql($server, "SELECT nextval('high')");
-}
-cmp_ok(calls() - $calls, '<', 5, 'and neither disturbs the other');
 
 done_testing();

@@ -336,8 +336,49 @@ SELECT snowflake_set_sequence_kind('tried', 'range');
 ALTER SEQUENCE tried NO MINVALUE;
 SELECT nextval('tried');
 
--- many sequences become local with a few calls
 CREATE FUNCTION calls() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT sum(calls) FROM snowflake_registry.range_clients';
+-- the last numbers of a type come as fast as others
+CREATE SEQUENCE of_small AS smallint START 20001;
+SELECT snowflake_set_sequence_kind('of_small', 'range');
+SELECT calls() AS before \gset
+SELECT count(DISTINCT nextval('of_small')) FROM generate_series(1, 12767);
+SELECT calls() - :before < 200 AS few;
+SELECT try($$SELECT nextval('of_small')$$);
+
+-- Two sequences of one name with different last values share all numbers up to the lower one, without
+-- a call for each number, and lose none.
+CREATE SEQUENCE lower_end AS integer;
+SELECT snowflake_set_sequence_kind('lower_end', 'range');
+ALTER SEQUENCE lower_end RENAME TO higher_end;
+CREATE SEQUENCE lower_end AS integer MAXVALUE 1500;
+SECURITY LABEL FOR snowflake ON SEQUENCE lower_end IS 'range database=postgres name=rs.lower_end';
+CREATE TABLE shared (n bigint);
+CREATE PROCEDURE alternate(n int) LANGUAGE sql AS
+'INSERT INTO shared SELECT nextval(s) FROM generate_series(1, n), unnest(''{higher_end,lower_end}''::regclass[]) s';
+SELECT calls() AS before \gset
+CALL alternate(150);
+DO $$ BEGIN FOR i IN 1 .. 20 LOOP CALL alternate(1); COMMIT; END LOOP; END $$;
+SELECT calls() - :before < 12 AS few, count(*) = count(DISTINCT n) AS distinct, max(n) <= 1500 AS low FROM shared;
+DO $$
+BEGIN
+    FOR i IN 1 .. 1500 LOOP
+        INSERT INTO shared SELECT nextval('higher_end');
+        BEGIN
+            INSERT INTO shared SELECT nextval('lower_end');
+        EXCEPTION WHEN sequence_generator_limit_exceeded THEN
+            EXIT;
+        END;
+    END LOOP;
+END
+$$;
+SELECT count(*) = count(DISTINCT n) AS distinct, count(*) FILTER (WHERE n <= 1500) > 1300 AS all FROM shared;
+SELECT try($$SELECT nextval('lower_end')$$);
+SELECT count(DISTINCT nextval('higher_end')) FROM generate_series(1, 1000);
+SELECT calls() AS before \gset
+SELECT count(try(format('SELECT nextval(%L)', s))) FROM generate_series(1, 10), unnest('{lower_end,higher_end}'::text[]) s;
+SELECT calls() - :before < 5 AS few;
+
+-- many sequences become local with a few calls
 DO $$
 BEGIN
     FOR i IN 1 .. 150 LOOP

@@ -65,33 +65,6 @@ foreach my $extension (sort keys %installed)
 	}
 }
 
-# What a monitoring system reads is as it was released, whatever comes later: new columns
-# are at the end, and the objects of an older version get those that it has.
-my %stat = (
-	'1.0' => q{
-		scheme text, datacenter_id integer, worker_id integer,
-		worker_id_set boolean, last_timestamp timestamptz,
-		mark bigint, mark_timestamp timestamptz,
-		expires_at timestamptz, lead_ms double precision, follows_clock boolean, ids bigint,
-		granted_until timestamptz, registry_contact timestamptz,
-		registry_error text, registry_error_since timestamptz,
-		sequence_waits bigint, sequence_wait_ms double precision,
-		clock_waits bigint, clock_wait_ms double precision,
-		reserve_waits bigint, reserve_wait_ms double precision,
-		grant_waits bigint, grant_wait_ms double precision,
-		clock_errors bigint, mark_errors bigint, clock_steps bigint,
-		max_backward_ms double precision,
-		reserves bigint, stats_reset timestamptz});
-foreach my $version (sort keys %stat)
-{
-	is(sql($node, "SELECT worker_id, last_timestamp IS NULL, clock_errors, stats_reset < now() FROM _snowflake_stat() s($stat{$version})"),
-		'0|t|0|t',
-		"the function has the columns of $version");
-}
-is(sql($node, 'SELECT worker_id FROM _snowflake_stat() s(scheme text, datacenter_id int, worker_id int)'),
-	0, 'a version with fewer columns gets the first ones');
-sql_fails($node, 'SELECT _snowflake_stat()', qr/0A000: function returning record/, 'without columns it is refused');
-
 # That would be seen.
 foreach my $change (
 	'ALTER EXTENSION snowflake DROP FUNCTION uuid_v4()',
