@@ -302,6 +302,28 @@ SET snowflake.default_sequence_kind = range;
 CREATE SEQUENCE range2;
 SELECT relname, label FROM labels WHERE relname ~ 'wide|few_|range';
 
+-- a table of who may only use a sequence does not count, nor keeps its owner from having it fit
+SET snowflake.default_sequence_kind = snowflake;
+CREATE SEQUENCE used_by_others;
+GRANT USAGE ON SCHEMA nt TO regress_nt;
+GRANT USAGE ON SEQUENCE used_by_others TO regress_nt;
+CREATE SCHEMA nt_others AUTHORIZATION regress_nt;
+SET ROLE regress_nt;
+CREATE TABLE nt_others.t (id bigint DEFAULT nextval('nt.used_by_others'));
+RESET ROLE;
+CREATE TABLE fits (id int DEFAULT nextval('used_by_others'));
+INSERT INTO fits DEFAULT VALUES RETURNING id;
+DROP TABLE fits;
+DROP SCHEMA nt_others CASCADE;
+DROP SEQUENCE used_by_others;
+-- a rollback leaves nothing
+BEGIN;
+CREATE TABLE undone (id bigserial);
+ALTER TABLE before ADD k bigserial;
+SELECT count(*) FILTER (WHERE is_id(k)) AS ids FROM before;
+ROLLBACK;
+SELECT count(*) FROM pg_class WHERE relname ~ 'undone|before_k';
+
 -- the setting was left behind
 SET snowflake.default_sequence_kind = local;
 SELECT problem, count(*) > 10 FROM snowflake_sequences WHERE kind = 'snowflake' GROUP BY problem ORDER BY 1;
