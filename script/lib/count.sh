@@ -106,7 +106,7 @@ count_regress()
 		diffs=$output/regression.diffs
 		tests_left=$(printf "%s" "$names" | wc -w)
 		config=--temp-config=test/regress.conf
-		[ ! -e "$folder/regress.conf" ] || config+=" --temp-config=$folder/regress.conf"
+		[ ! -e "$folder/regress.conf" ] || config="$config --temp-config=$folder/regress.conf"
 		# shellcheck disable=SC2086
 		count "regress.$folder" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
 			--bindir="$bindir" --dlpath=. --temp-instance="$TESTDATADIR/regress.$folder" \
