@@ -6,15 +6,14 @@ use Report;
 use Proxy;
 use Slices qw(median ratio_text);
 use SnowflakeTest;
+use SnowflakeTest::Session;
 
 my $slices = $quick ? 100 : 300;
-my $calls = 4_000;
 my $rows = $quick ? 100_000 : 1_000_000;
 my $rounds = $quick ? 3 : 5;
 my $restarts = 3;
 my $seconds = $quick ? 1 : 2;
 my $rate = 1000;
-my @sessions = (1, 16);
 begin_report('ranges', 'bench/run ranges');
 
 my $registry = new_range_registry('registry', 'postgres', quiet_conf());
@@ -34,32 +33,26 @@ sql($node, create_ms() . q{
 	CREATE SEQUENCE local; CREATE SEQUENCE cached CACHE 100;
 	CREATE SEQUENCE range; SELECT snowflake_set_sequence_kind('range', 'range')});
 
-# Calls of one session, in slices, in turn.  An aggregate of a volatile argument calls it for
-# each row.
-my @cases = (
-	[ 'base', '1' ], [ 'empty call', 'pg_backend_pid()' ], [ 'local sequence', "nextval('local')" ],
-	[ 'local sequence, CACHE 100', "nextval('cached')" ], [ 'range sequence', "nextval('range')" ]);
-my $session = $node->background_psql('postgres');
-my ($ns) = in_turn('calls', $slices, \@cases, sub ($case, @) {
-	my $ms = $session->query_safe("SELECT ms(\$\$SELECT count($case->[1]) FROM generate_series(1, $calls) n\$\$)") =~ s/\s+\z//r;
+say_to(machine_text($node) . ', also of the registry and of what was called. The machine had other work. Absolute figures are this machine\'s; the ratios were taken in one run.');
 
-	return $ms * 1e6 / $calls;
-});
-$session->quit;
-my $measured =
-  Slices->new({ map { $cases[$_][0] => $ns->[$_] } 0 .. $#cases }, 'base', 'empty call');
+# Calls of one session, and of several
+my $session = SnowflakeTest::Session->new($node, 'postgres');
+my @kinds = (
+	[ 'local sequence', $session, "nextval('local')" ], [ 'local sequence, CACHE 100', $session, "nextval('cached')" ],
+	[ 'range sequence', $session, "nextval('range')" ]);
+my $measured = call_costs($slices, @kinds);
+$session->close;
+table_head('| | ns per call | against a local sequence | against CACHE 100 |');
+say_to(sprintf('| %s | %s | %s | %s |', $_, $measured->cost_text($_),
+		$measured->times($_, 'local sequence', 2), $measured->times($_, 'local sequence, CACHE 100', 2))) foreach map { $_->[0] } @kinds;
+my @rates = rates($rounds, [ map { [ $node, $_->[2] ] } @kinds ], $seconds, 1, 16);
+table_head('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
+foreach my $kind (0 .. $#kinds)
+{
+	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[1][$kind][$_] / $rates[1][$other][$_] } 0 .. $rounds - 1) } 0, 1;
 
-# Those of several, in turn: millions of calls a second, all together
-my @kinds = @cases[ 2 .. 4 ];
-my @rates = in_turn('sessions', $rounds, \@kinds, sub ($kind, $n, $round) {
-	my $file = $node->basedir . "/calls$n.sql";
-
-	append_to_file($file, "SELECT count($kind->[1]) FROM generate_series(1, $calls) n;\n") if $round == 0;
-	return map {
-		my ($stdout) = run_command([ 'pgbench', '-n', '-c', $_, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', $file, $node->connstr('postgres') ]);
-		($stdout =~ /tps = ([\d.]+)/)[0] * $calls / 1e6
-	} @sessions;
-});
+	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $_->[$kind] }) } @rates), join ' | ', @ratios));
+}
 
 # COPY on both servers at once, into a table whose sequence nobody has used, in turn; the slower of
 # both counts
@@ -120,22 +113,6 @@ foreach my $way ('fast stop', 'kill -9')
 	}
 }
 
-say_to(machine_text($node) . ', also of the registry and of what was called. The machine had other work. Absolute figures are this machine\'s; the ratios were taken in one run.');
-section('One call in one session');
-say_to(sprintf('`SELECT count(f()) FROM generate_series(...)`, less `count(1)`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns. Ratios have the range of five parts of the run in brackets.',
-		$slices, $calls, $measured->resolution));
-table_head('| | ns per call | against a local sequence | against CACHE 100 |');
-say_to(sprintf('| %s | %s | %s | %s |', $_, $measured->cost_text($_),
-		$measured->times($_, 'local sequence', 2), $measured->times($_, 'local sequence, CACHE 100', 2))) foreach map { $_->[0] } @kinds;
-section('Calls of several sessions');
-say_to("The same statement by pgbench, with what it takes beside the calls, in $rounds rounds of $seconds s, in turn: medians of millions of calls a second, and the ratios of each round.");
-table_head('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
-foreach my $kind (0 .. $#kinds)
-{
-	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[1][$kind][$_] / $rates[1][$other][$_] } 0 .. $rounds - 1) } 0, 1;
-
-	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $_->[$kind] }) } @rates), join ' | ', @ratios));
-}
 section('COPY on two servers at once');
 say_to("$rows rows with a key and an integer into an empty table with a primary key, on each of two servers at the same time. Nobody has used the sequence. The time is that of the slower server; medians of $rounds rounds, and the ratios of each round.");
 table_head('| key | ms | against bigserial |');

@@ -11,10 +11,11 @@ my $terminal;
 BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
 
 use Exporter 'import';
+use Slices;
 use SnowflakeTest::Servers;
 
 our @EXPORT = qw(
-  $quick begin_report say_to section table_head progress in_turn quiet_conf machine_text plot);
+  $quick begin_report say_to section table_head progress in_turn ms call_costs rates quiet_conf machine_text plot);
 
 our $quick = @ARGV && $ARGV[0] eq '--quick';
 my $directory = 'bench/results' . ($quick ? '/quick' : '');
@@ -23,10 +24,6 @@ my $report;
 # Begin the report of a command in the file of this name.
 sub begin_report ($file, $command)
 {
-	# A background session would show each of its queries among the results.
-	no warnings 'redefine';
-	*PostgreSQL::Test::BackgroundPsql::note = sub { };
-
 	mkdir 'bench/results';
 	mkdir $directory;
 	open($report, '>', "$directory/$file.md") or die $!;
@@ -68,6 +65,53 @@ sub in_turn ($what, $rounds, $cases, $measure)
 		}
 	}
 	return @measured;
+}
+
+# Milliseconds that a statement takes in a session of a database with create_ms()
+sub ms ($session, $statement)
+{
+	my ($ms, $error) = $session->run("SELECT ms(\$ms\$$statement\$ms\$)");
+
+	die $error if $error ne '';
+	return $ms;
+}
+
+# Calls in one statement.  An aggregate of a volatile argument calls it for each row.
+my $calls = 4_000;
+sub statement ($expression) { return "SELECT count($expression) FROM generate_series(1, $calls) n"; }
+
+# What calls cost: a Slices of cases, which have a name, a session, and the expression
+sub call_costs ($slices, @cases)
+{
+	unshift @cases, [ 'base', $cases[0][1], 'n' ], [ 'empty call', $cases[0][1], 'pg_backend_pid()' ];
+	my ($ns) = in_turn('calls', $slices, \@cases, sub ($case, @) {
+		return ms($case->[1], statement($case->[2])) * 1e6 / $calls;
+	});
+	my $costs = Slices->new({ map { $cases[$_][0] => $ns->[$_] } 0 .. $#cases }, 'base', 'empty call');
+
+	section('One call in one session');
+	say_to(sprintf('`SELECT count(f()) FROM generate_series(...)`, less the same without `f()`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns. Ratios have the range of five parts of the run in brackets.',
+			$slices, $calls, $costs->resolution));
+	return $costs;
+}
+
+# Millions of calls a second that numbers of sessions reach together: for each number a list, by
+# case, of lists.  A case has a server, and the expression.
+sub rates ($rounds, $cases, $seconds, @sessions)
+{
+	my @rates = in_turn('sessions', $rounds, $cases, sub ($case, @) {
+		return map {
+			my ($out, $err);
+
+			IPC::Run::run([ 'pgbench', '-n', '-c', $_, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', '-', $case->[0]->connstr('postgres') ],
+				'<' => \statement($case->[1]), '>' => \$out, '2>' => \$err) or die $err;
+			($out =~ /tps = ([\d.]+)/)[0] * $calls / 1e6
+		} @sessions;
+	});
+
+	section('Calls of several sessions');
+	say_to("The same statement by pgbench, with what it takes beside the calls, in $rounds rounds of $seconds s, in turn: medians of millions of calls a second, all sessions together.");
+	return @rates;
 }
 
 # Lines of configuration of a server which does nothing that is not measured.
