@@ -123,31 +123,22 @@ hashids_encode_array(PG_FUNCTION_ARGS)
 /*
  * Fail for a text that is not a Hashid.
  */
-static void
+snowflake_noreturn static void
 invalid_text(const text *string, SnowflakeHashidsResult why, int place)
 {
 	char	   *shown = snowflake_shown_text(string);
 
-	switch (why)
-	{
-		case SNOWFLAKE_HASHIDS_CHARACTER:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("invalid Hashid: \"%s\"", shown),
-					 errdetail("Character %d is not in the alphabet.", place)));
-			break;
-		case SNOWFLAKE_HASHIDS_RANGE:
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("number in Hashid \"%s\" is out of range for type bigint",
-							shown)));
-			break;
-		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("invalid Hashid: \"%s\"", shown),
-					 errdetail("No numbers produce this text with this salt, min_length, and alphabet.")));
-	}
+	if (why == SNOWFLAKE_HASHIDS_RANGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("number in Hashid \"%s\" is out of range for type bigint",
+						shown)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid Hashid: \"%s\"", shown),
+			 why == SNOWFLAKE_HASHIDS_CHARACTER ?
+			 errdetail("Character %d is not in the alphabet.", place) :
+			 errdetail("No numbers produce this text with this salt, min_length, and alphabet.")));
 }
 
 /*

@@ -329,18 +329,8 @@ snowflake_sqids_encode(const SnowflakeSqids *sqids, const int64 *numbers,
 }
 
 /*
- * The maximum number of numbers in a text of some length: each has a digit at
- * least, and a letter before it.
- */
-int
-snowflake_sqids_count(int length)
-{
-	return length / 2;
-}
-
-/*
  * Read the numbers of a text.  There must be room for as many as
- * snowflake_sqids_count() returns, and for a text of this length.  For
+ * SNOWFLAKE_SQIDS_COUNT() says, and for a text of this length.  For
  * SNOWFLAKE_SQIDS_CHARACTER, n is the position of the character, starting with
  * 1.
  */

@@ -62,13 +62,15 @@ typedef enum SnowflakeSqidsResult
  */
 #define SNOWFLAKE_SQIDS_ROOM(n, min_length) Max(1 + 64 * (n), (min_length))
 
+/* The most numbers in a text: each has a digit at least, and a letter before it. */
+#define SNOWFLAKE_SQIDS_COUNT(length) ((length) / 2)
+
 extern bool snowflake_sqids_prepare(SnowflakeSqids *sqids, int min_length,
 									const char *alphabet, char *error);
 extern void snowflake_sqids_block(SnowflakeSqids *sqids,
 								  SnowflakeSqidsWord *words, int nwords);
 extern int	snowflake_sqids_encode(const SnowflakeSqids *sqids,
 								   const int64 *numbers, int n, char *text);
-extern int	snowflake_sqids_count(int length);
 extern SnowflakeSqidsResult snowflake_sqids_decode(const SnowflakeSqids *sqids,
 												   const char *text,
 												   int length,

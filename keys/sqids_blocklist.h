@@ -36,7 +36,7 @@
 #ifndef SNOWFLAKE_SQIDS_BLOCKLIST_H
 #define SNOWFLAKE_SQIDS_BLOCKLIST_H
 
-/* In lower case, with a blank after each word */
+/* In lower case, with a blank between two words */
 #define SNOWFLAKE_SQIDS_BLOCKLIST \
 	"0rgasm 1d10t 1d1ot 1di0t 1diot 1eccacu10 1eccacu1o 1eccacul0 " \
 	"1eccaculo 1mbec11e 1mbec1le 1mbeci1e 1mbecile a11upat0 a11upato " \
@@ -106,6 +106,6 @@
 	"turd twat vaffancu10 vaffancu1o vaffancul0 vaffanculo vag1na " \
 	"vagina verdammt verga w1chsen wank wichsen x0ch0ta x0chota xana " \
 	"xoch0ta xochota z0cc01a z0cc0la z0cco1a z0ccola z1z1 z1zi ziz1 " \
-	"zizi zocc01a zocc0la zocco1a zoccola "
+	"zizi zocc01a zocc0la zocco1a zoccola"
 
 #endif							/* SNOWFLAKE_SQIDS_BLOCKLIST_H */

@@ -11,10 +11,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
+#include "utils/fmgrprotos.h"
 
 #include "keys/numbers.h"
 #include "keys/sqids.h"
@@ -27,29 +28,7 @@ PG_FUNCTION_INFO_V1(sqids_encode_array);
 PG_FUNCTION_INFO_V1(sqids_decode);
 
 /*
- * The words of a list that has a blank after each.
- */
-static SnowflakeSqidsWord *
-split_words(char *list, int *nwords)
-{
-	SnowflakeSqidsWord *words;
-	int			n = 0;
-
-	for (char *c = list; *c != '\0'; c++)
-		n += *c == ' ';
-	words = palloc(n * sizeof(SnowflakeSqidsWord));
-	for (int i = 0; i < n; i++)
-	{
-		words[i].text = list;
-		words[i].length = (int) (strchr(list, ' ') - list);
-		list += words[i].length + 1;
-	}
-	*nwords = n;
-	return words;
-}
-
-/*
- * The words of an argument.
+ * The words of an array.
  */
 static SnowflakeSqidsWord *
 words_of_array(ArrayType *array, int *nwords)
@@ -97,21 +76,12 @@ prepare(void *sqids, int min_length, text *alphabet, struct varlena *blocklist)
 				 errdetail("%s", error)));
 
 	if (blocklist == NULL)
-		words = split_words(pstrdup(SNOWFLAKE_SQIDS_BLOCKLIST), &nwords);
-	else
-		words = words_of_array((ArrayType *) blocklist, &nwords);
+		blocklist = (struct varlena *)
+			DatumGetPointer(DirectFunctionCall2Coll(text_to_array, C_COLLATION_OID,
+													CStringGetTextDatum(SNOWFLAKE_SQIDS_BLOCKLIST),
+													CStringGetTextDatum(" ")));
+	words = words_of_array((ArrayType *) blocklist, &nwords);
 	snowflake_sqids_block(sqids, words, nwords);
-}
-
-/*
- * The state for min_length, alphabet, and blocklist.
- */
-static const SnowflakeSqids *
-get_sqids(FunctionCallInfo fcinfo, int min_length, text *alphabet,
-		  ArrayType *blocklist)
-{
-	return snowflake_prepared_state(fcinfo, sizeof(SnowflakeSqids), min_length, alphabet,
-									blocklist, prepare);
 }
 
 /*
@@ -124,9 +94,9 @@ encode(FunctionCallInfo fcinfo, const int64 *numbers, int n)
 	text	   *result;
 	int			length;
 
-	sqids = get_sqids(fcinfo, PG_GETARG_INT32(1),
-					  PG_ARGISNULL(2) ? NULL : PG_GETARG_TEXT_PP(2),
-					  PG_ARGISNULL(3) ? NULL : PG_GETARG_ARRAYTYPE_P(3));
+	sqids = snowflake_prepared_state(fcinfo, sizeof(SnowflakeSqids), PG_GETARG_INT32(1),
+									 PG_ARGISNULL(2) ? NULL : PG_GETARG_TEXT_PP(2),
+									 PG_ARGISNULL(3) ? NULL : PG_GETARG_ARRAYTYPE_P(3), prepare);
 	snowflake_check_numbers(numbers, n);
 	result = palloc(VARHDRSZ + SNOWFLAKE_SQIDS_ROOM(n, sqids->min_length));
 	length = snowflake_sqids_encode(sqids, numbers, n, VARDATA(result));
@@ -214,9 +184,10 @@ sqids_decode(PG_FUNCTION_ARGS)
 		invalid_text(string, SNOWFLAKE_SQIDS_BAD, 0);
 
 	/* Neither a minimum length nor a blocklist matters here. */
-	sqids = get_sqids(fcinfo, 0, PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1),
-					  construct_empty_array(TEXTOID));
-	numbers = palloc(Max(snowflake_sqids_count(length), 1) * sizeof(int64));
+	sqids = snowflake_prepared_state(fcinfo, sizeof(SnowflakeSqids), 0,
+									 PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1),
+									 construct_empty_array(TEXTOID), prepare);
+	numbers = palloc(Max(SNOWFLAKE_SQIDS_COUNT(length), 1) * sizeof(int64));
 	result = snowflake_sqids_decode(sqids, VARDATA_ANY(string), length,
 									numbers, &n, palloc(length + 1));
 	if (result == SNOWFLAKE_SQIDS_GOOD && n > SNOWFLAKE_SQIDS_MAX_NUMBERS)

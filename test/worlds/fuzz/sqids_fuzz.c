@@ -76,7 +76,7 @@ static SnowflakeSqidsResult
 read_text(const SnowflakeSqids *sqids, const char *text, int length,
 		  int64 *numbers, int *n)
 {
-	int			most = snowflake_sqids_count(length);
+	int			most = SNOWFLAKE_SQIDS_COUNT(length);
 	int64	   *read = malloc(most * sizeof(int64) + 1);
 	char	   *room = malloc(length + 1);
 	SnowflakeSqidsResult result;
