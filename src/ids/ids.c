@@ -458,49 +458,33 @@ first_id_at(const SnowflakeScheme *scheme, const RangeBound *bound, bool after)
 }
 
 /*
- * The first and the last ID of a range of times; 0 and -1 if it has none.  In contrast to
+ * _snowflake_end_id(times tstzrange, of_last boolean) returns bigint
+ *
+ * The first or the last ID of a range of times; 0 or -1 if it has none.  In contrast to
  * snowflake_lower_bound(), times that the scheme does not have are no error: a range may
  * begin before the epoch, or have no end.
  */
-static void
-get_ids(FunctionCallInfo fcinfo, int64 *first, int64 *last)
+Datum
+snowflake_end_id(PG_FUNCTION_ARGS)
 {
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
 	RangeType  *range = PG_GETARG_RANGE_P(0);
+	bool		of_last = PG_GETARG_BOOL(1);
 	RangeBound	lower;
 	RangeBound	upper;
 	bool		empty;
 	uint64		from;
 	uint64		until;
 
-	*first = 0;
-	*last = -1;
 	if (!snowflake_check_sorts(scheme, fcinfo->context))
-		return;
+		PG_RETURN_NULL();
 	range_deserialize(range_get_typcache(fcinfo, RangeTypeGetOid(range)),
 					  range, &lower, &upper, &empty);
-	if (empty)
-		return;
-	from = first_id_at(scheme, &lower, !lower.inclusive);
-	until = first_id_at(scheme, &upper, upper.inclusive);
+	from = empty ? 0 : first_id_at(scheme, &lower, !lower.inclusive);
+	until = empty ? 0 : first_id_at(scheme, &upper, upper.inclusive);
 
 	/* One without an end may begin after the scheme. */
-	if (from < until && from < first_id_of_tick(scheme, count_ticks(scheme)))
-	{
-		*first = (int64) from;
-		*last = (int64) (until - 1);
-	}
-}
-
-/*
- * _snowflake_end_id(times tstzrange, of_last boolean) returns bigint
- */
-Datum
-snowflake_end_id(PG_FUNCTION_ARGS)
-{
-	int64		first;
-	int64		last;
-
-	get_ids(fcinfo, &first, &last);
-	PG_RETURN_INT64(PG_GETARG_BOOL(1) ? last : first);
+	if (from >= until || from >= first_id_of_tick(scheme, count_ticks(scheme)))
+		PG_RETURN_INT64(of_last ? -1 : 0);
+	PG_RETURN_INT64((int64) (of_last ? until - 1 : from));
 }
