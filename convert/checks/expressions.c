@@ -36,7 +36,6 @@
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -48,7 +47,6 @@
 #include "parser/parser.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
@@ -106,30 +104,14 @@ static Node *
 value_with_id(Node *expression, AttrNumber attnum, int64 id)
 {
 	Replacement replacement = {attnum, id};
-	EState	   *estate;
-	ExprState  *state;
-	Datum		value;
-	bool		isnull;
-	Oid			type;
-	int16		length;
-	bool		by_value;
 
 	expression = eval_const_expressions(NULL, replace_column(expression, &replacement));
 	if (IsA(expression, Const) || contain_var_clause(expression))
 		return expression;
 
 	/* A function that is not immutable. */
-	estate = CreateExecutorState();
-	state = ExecPrepareExpr((Expr *) expression, estate);
-	value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(estate),
-									  &isnull);
-	type = exprType(expression);
-	get_typlenbyval(type, &length, &by_value);
-	if (!isnull)
-		value = datumCopy(value, by_value, length);
-	FreeExecutorState(estate);
-	return (Node *) makeConst(type, -1, exprCollation(expression), length,
-							  value, isnull, by_value);
+	return (Node *) evaluate_expr((Expr *) expression, exprType(expression),
+								  exprTypmod(expression), exprCollation(expression));
 }
 
 /*
@@ -170,15 +152,6 @@ bool
 snowflake_convert_is_false(Node *condition, AttrNumber attnum, int64 id)
 {
 	return is_false(value_with_id(condition, attnum, id));
-}
-
-/*
- * The statement in a text, by which ALTER TABLE would create an object again.
- */
-static Node *
-parse_statement(const char *text)
-{
-	return linitial_node(RawStmt, raw_parser(text, RAW_PARSE_DEFAULT))->stmt;
 }
 
 /*
@@ -280,14 +253,15 @@ widen_columns(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
- * The expressions of a dependent, parsed with the columns that are converted as
- * bigint.  Those of an index do not include its predicate.
+ * The expressions of the statement by which ALTER TABLE would create a dependent again,
+ * parsed with the columns that are converted as bigint.  Those of an index do not include its predicate.
  */
 static List *
 parse_dependent(Dependent *dependent)
 {
 	ParseState *pstate = make_parsestate(NULL);
-	Node	   *statement = parse_statement(dependent->text);
+	List	   *parsed = raw_parser(dependent->text, RAW_PARSE_DEFAULT);
+	Node	   *statement = linitial_node(RawStmt, parsed)->stmt;
 	List	   *expressions = NIL;
 	ParseNamespaceItem *item;
 	ListCell   *cell;

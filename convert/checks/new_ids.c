@@ -316,14 +316,8 @@ generate(const SnowflakeKey *key, List **findings)
 static bool
 has_index(const SnowflakeConversion *conversion, const SnowflakeKey *key)
 {
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask_of(conversion, key->relid, sql_ordered_columns))
-	{
-		if (snowflake_convert_number(lfirst(cell), "attnum") == key->attnum)
-			return true;
-	}
-	return false;
+	return list_member_oid(snowflake_convert_ask_oids(conversion, key->relid, sql_ordered_columns),
+						   key->attnum);
 }
 
 /*
