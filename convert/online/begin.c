@@ -25,11 +25,9 @@
 #include "convert/direct/conversion.h"
 #include "convert/direct/sequences.h"
 #include "convert/online/begin.h"
-#include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/steps.h"
-#include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "shared/table_owner.h"
 
@@ -118,48 +116,6 @@ snowflake_online_give_notices(SnowflakeConversion *conversion, const List *steps
 	snowflake_convert_give_notices(conversion, findings);
 }
 
-/*
- * Has somebody changed what the swaps are about, in a transaction that is open?
- * Returns who.  To rehearse them would wait for it, and then fail.
- */
-static char *
-find_changer_of_swaps(const SnowflakeConversion *conversion, const List *steps)
-{
-	List	   *relids = NIL;
-	ListCell   *cell;
-
-	foreach(cell, steps)
-	{
-		const SnowflakeOnlineStep *step = lfirst(cell);
-
-		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
-			relids = list_concat_unique_oid(relids,
-											snowflake_convert_ask_oids(conversion, step->relid,
-																	   sql_swap_locks));
-	}
-	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
-}
-
-/*
- * Fail if there are obstacles.  Returns false if they are not known now, and who has to
- * end before, if somebody has.
- */
-bool
-snowflake_online_check_obstacles(SnowflakeOnline *online, const List *steps, List **findings,
-								 char **changer)
-{
-	SnowflakeConversion *conversion = &online->transaction.conversion;
-
-	*changer = find_changer_of_swaps(conversion, steps);
-	if (*changer != NULL)
-		return false;
-	snowflake_convert_find_sequence_names(conversion);
-	if (!snowflake_online_list_obstacles(conversion, &online->options, steps, findings))
-		return false;
-	snowflake_convert_report_obstacles(conversion, *findings);
-	return true;
-}
-
 /* What was seen in the first transaction. */
 typedef struct Look
 {
@@ -232,11 +188,4 @@ snowflake_online_begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online
 	online->options.lock_ms = DEFAULT_LOCK_MS;
 	snowflake_convert_refuse_old_snapshot();
 	SPI_connect();
-}
-
-void
-snowflake_online_end_function(SnowflakeOnline *online)
-{
-	SPI_finish();
-	snowflake_become_caller(&online->transaction.caller);
 }

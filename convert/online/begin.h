@@ -20,13 +20,10 @@ extern void snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument,
 									  SnowflakeOnline *online);
 extern void snowflake_online_lock_conversions(bool until_commit);
 extern void snowflake_online_unlock_conversions(void);
-extern bool snowflake_online_check_obstacles(SnowflakeOnline *online, const List *steps,
-											 List **findings, char **changer);
 extern void snowflake_online_give_notices(SnowflakeConversion *conversion,
 										  const List *steps, List *findings);
 extern void snowflake_online_examine(SnowflakeOnline *online);
 extern void snowflake_online_begin_function(FunctionCallInfo fcinfo,
 											SnowflakeOnline *online);
-extern void snowflake_online_end_function(SnowflakeOnline *online);
 
 #endif							/* SNOWFLAKE_ONLINE_BEGIN_H */

@@ -150,6 +150,7 @@
 #include "convert/online/backfill.h"
 #include "convert/online/begin.h"
 #include "convert/online/locks.h"
+#include "convert/online/obstacles.h"
 #include "convert/online/run.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
@@ -425,7 +426,8 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 				 errhint("Try again when it has ended.")));
 	snowflake_online_give_notices(conversion, steps, findings);
 	put_plan(&online, steps, (ReturnSetInfo *) fcinfo->resultinfo);
-	snowflake_online_end_function(&online);
+	SPI_finish();
+	snowflake_become_caller(&online.transaction.caller);
 	return (Datum) 0;
 }
 

@@ -14,8 +14,7 @@
 
 #include "convert/online/transaction.h"
 
-extern bool snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
-											const SnowflakeOnlineOptions *options,
-											const List *steps, List **findings);
+extern bool snowflake_online_check_obstacles(SnowflakeOnline *online, const List *steps,
+											 List **findings, char **changer);
 
 #endif							/* SNOWFLAKE_ONLINE_OBSTACLES_H */
