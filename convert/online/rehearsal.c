@@ -75,7 +75,7 @@
 #include "convert/online/locks.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
-#include "convert/online/swap_statements.h"
+#include "convert/online/swap.h"
 
 /* A column that becomes bigint. */
 typedef struct Column

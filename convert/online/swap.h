@@ -17,6 +17,9 @@
 
 extern bool snowflake_online_swap_table(SnowflakeOnline *online,
 										const SnowflakeOnlineStep *step);
+extern void snowflake_online_swap_statements(const SnowflakeConversion *conversion,
+											 Oid relid, List **before_drop,
+											 List **after_drop);
 extern char *snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid);
 
 #endif							/* SNOWFLAKE_ONLINE_SWAP_H */

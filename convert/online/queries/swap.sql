@@ -46,16 +46,13 @@ UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM chk
 UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM not_null WHERE coninhcount = 0
 UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxrelid FROM stat
 
--- cte: renamed_comment(classid, objid, relid, command)
-{comments((SELECT renamed.* FROM renamed JOIN this USING (relid)))}
-
 -- Whose rows PL/pgSQL functions use.
 -- cte: row_table materialized
 SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid
 
 -- A view of another owner, which would become one of the owner of the table, is
 -- an obstacle.  One that was created since then is not dropped here, so that
--- snowflake_online_check_drop() finds it.
+-- check_drop() of swap.c finds it.
 -- cte: swap_statement(stage, a, b, c, command) union
 SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)
 FROM vw WHERE relowner IN (SELECT relowner FROM this)
@@ -182,7 +179,9 @@ SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX
 FROM this_idx idx WHERE indisreplident
 SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)
 FROM this_idx idx WHERE indisclustered
-SELECT 72, 0, objid, 0, command FROM renamed_comment
+SELECT 72, 0, objid, 0, command
+FROM ({comments((SELECT renamed.* FROM renamed JOIN this USING (relid)))}) c(classid, objid, relid,
+  command)
 SELECT 73, 0, objid, 0, command FROM gone_comment
 SELECT 80, 0, oid, 0, command FROM row_function WHERE owned
 -- which foreign keys are to be validated, as arguments of a trigger that is never fired
@@ -233,12 +232,9 @@ FROM tab JOIN scope USING (relid) WHERE tab.converted
 UNION ALL
 SELECT what FROM single JOIN scope USING (relid)
 
--- The tables that are swapped, with their partitions; those without; and their indexes.
+-- The tables that are swapped, with their partitions; and their indexes.
 -- name: swap_scope
 SELECT relid FROM scope
-
--- name: swap_trees
-SELECT relid FROM this WHERE relid = root
 
 -- name: swap_indexes
 SELECT indexrelid FROM this_idx idx
@@ -251,11 +247,8 @@ SELECT array_agg(oid::regclass)::text FROM pg_class WHERE oid = ANY ($tables::oi
 -- What depends on a column with a counterpart.
 -- The names alone say which columns these are, so that this is quick.
 -- name: dependents_of_columns
-WITH RECURSIVE member(relid) AS (
-  SELECT unnest($tables::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i
-    ON i.inhparent = m.relid)
 SELECT {describe(d)}
-FROM member JOIN pg_attribute a ON a.attrelid = member.relid
+FROM unnest($tables::oid[]) member(relid) JOIN pg_attribute a ON a.attrelid = member.relid
   JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = {new_name(a.attname)}
   JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
     AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)
