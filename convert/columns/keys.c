@@ -21,7 +21,9 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "catalog/catalog.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -88,7 +90,8 @@ AttrNumber
 snowflake_convert_find_column(Oid relid, const char *table, const char *name)
 {
 	AttrNumber	attnum;
-	List	   *rows;
+	Bitmapset  *attnums;
+	Oid			constraint;
 
 	if (name != NULL)
 	{
@@ -101,13 +104,13 @@ snowflake_convert_find_column(Oid relid, const char *table, const char *name)
 		return attnum;
 	}
 
-	rows = snowflake_convert_ask_with(snowflake_convert_oid_parameter(relid), sql_primary_key);
-	if (rows == NIL)
+	attnums = get_primary_key_attnos(relid, true, &constraint);
+	if (bms_membership(attnums) != BMS_SINGLETON)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table %s has no single-column primary key", table),
 				 errhint("Specify the column to convert.")));
-	return pg_strtoint16(snowflake_convert_first(rows));
+	return bms_singleton_member(attnums) + FirstLowInvalidHeapAttributeNumber;
 }
 
 /*

@@ -42,8 +42,3 @@ SELECT relid, attname, format('column %I of table %s', attname, relid::regclass)
       WHEN NOT (in_key OR referenced) AND has_key THEN 'counter' END
  WHERE in_key AND alone OR generated
  ORDER BY relid, attnum
-
--- The column that is the primary key of a table.
--- texts: table
--- name: primary_key
-SELECT indkey[0] FROM pg_index WHERE indrelid = $table::oid AND indisprimary AND indnkeyatts = 1
