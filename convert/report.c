@@ -203,7 +203,7 @@ find_kinds(Report *report)
 static void
 rehearse(Report *report)
 {
-	if (snowflake_convert_first_obstacle(report->findings) == NULL)
+	if (!snowflake_convert_has_obstacle(report->findings))
 		report->findings = list_concat(snowflake_convert_rehearse(&report->conversion),
 									   report->findings);
 	else

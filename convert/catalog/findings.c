@@ -98,22 +98,17 @@ snowflake_convert_ask_notices(const SnowflakeConversion *conversion, SnowflakeQu
 	return findings;
 }
 
-/*
- * The first obstacle, or NULL.
- */
-const SnowflakeFinding *
-snowflake_convert_first_obstacle(const List *findings)
+bool
+snowflake_convert_has_obstacle(const List *findings)
 {
 	ListCell   *cell;
 
 	foreach(cell, findings)
 	{
-		const SnowflakeFinding *finding = lfirst(cell);
-
-		if (finding->severity == SNOWFLAKE_OBSTACLE)
-			return finding;
+		if (((const SnowflakeFinding *) lfirst(cell))->severity == SNOWFLAKE_OBSTACLE)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static bool
@@ -229,8 +224,6 @@ snowflake_convert_report_obstacles(const SnowflakeConversion *conversion, const 
 	StringInfoData hint;
 	ListCell   *cell;
 
-	if (snowflake_convert_first_obstacle(findings) == NULL)
-		return;
 	foreach(cell, findings)
 	{
 		const SnowflakeFinding *finding = lfirst(cell);
@@ -240,6 +233,8 @@ snowflake_convert_report_obstacles(const SnowflakeConversion *conversion, const 
 		lines = lappend(lines, unconstify(char *, finding->line));
 		hints = list_append_unique(hints, makeString(unconstify(char *, finding->hint)));
 	}
+	if (lines == NIL)
+		return;
 	initStringInfo(&hint);
 	foreach(cell, hints)
 		appendStringInfo(&hint, " %s", strVal(lfirst(cell)));

@@ -57,7 +57,7 @@ extern bool snowflake_convert_ask_obstacles(const SnowflakeConversion *conversio
 											SnowflakeQuery query, List **findings);
 extern List *snowflake_convert_ask_notices(const SnowflakeConversion *conversion,
 										   SnowflakeQuery query);
-extern const SnowflakeFinding *snowflake_convert_first_obstacle(const List *findings);
+extern bool snowflake_convert_has_obstacle(const List *findings);
 extern List *snowflake_convert_group(const List *findings, SnowflakeGrouping grouping);
 extern char *snowflake_convert_join_lines(const List *lines, int limit);
 extern void snowflake_convert_give_notices(const SnowflakeConversion *conversion,

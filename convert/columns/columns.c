@@ -91,7 +91,6 @@ typedef enum Strength
 typedef struct Column
 {
 	SnowflakeValues *values;
-	const char *path;			/* names of the table and the column */
 	const char *by_name;		/* what its name says, or NULL */
 	const char *pair;			/* the column that names the table, or NULL */
 	Strength	strength;		/* of what its name says */
@@ -342,7 +341,6 @@ find_columns(Columns *all)
 		column->values = palloc0_object(SnowflakeValues);
 		column->values->relid = snowflake_convert_oid(row, "relid");
 		column->values->attnum = snowflake_convert_number(row, "attnum");
-		column->path = snowflake_convert_text(row, "path");
 		column->by_name = snowflake_convert_text(row, "by_name");
 		column->pair = snowflake_convert_text(row, "pair");
 		column->strength = snowflake_convert_number(row, "strength");

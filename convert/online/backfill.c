@@ -254,7 +254,10 @@ fill_pages(Backfill *backfill, const Range *range)
 		MemoryContextSwitchTo(old);
 	}
 	snowflake_become_caller(&online->transaction.caller);
-	snowflake_online_commit_soon();
+	/* It need not be durable at once. */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+	snowflake_online_commit();
 	return update.nrows;
 }
 

@@ -70,17 +70,19 @@ snowflake_online_find_changer(const List *relids)
 	return NULL;
 }
 
-static bool
-lock_rows_of_tables(void *tables)
+/* Rows to lock: those that a query finds for tables, whose OIDs are its parameter. */
+typedef struct Rows
 {
-	(void) snowflake_convert_ask_server(tables, sql_lock_rows);
-	return true;
-}
+	SnowflakeQuery query;
+	List	   *tables;
+} Rows;
 
 static bool
-lock_rows_of_functions(void *tables)
+lock_rows(void *argument)
 {
-	(void) snowflake_convert_ask_server(tables, sql_lock_row_function_rows);
+	const Rows *rows = argument;
+
+	(void) snowflake_convert_ask_server(rows->tables, rows->query);
 	return true;
 }
 
@@ -90,11 +92,11 @@ lock_rows_of_functions(void *tables)
  * the error of NOWAIT is what it looks like.
  */
 static bool
-lock(SnowflakeWork work, const List *relids)
+lock(SnowflakeQuery query, const List *relids)
 {
+	Rows		rows = {query, snowflake_convert_oids_parameter(relids)};
 	ErrorData  *error;
-	bool		locked = snowflake_convert_do(work, snowflake_convert_oids_parameter(relids),
-											  &error);
+	bool		locked = snowflake_convert_do(lock_rows, &rows, &error);
 
 	if (!locked && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		ReThrowError(error);
@@ -105,7 +107,7 @@ lock(SnowflakeWork work, const List *relids)
 bool
 snowflake_online_lock_rows(const List *relids)
 {
-	return lock(lock_rows_of_tables, relids);
+	return lock(sql_lock_rows, relids);
 }
 
 /*
@@ -123,5 +125,5 @@ snowflake_online_lock_functions(const List *relids)
 
 	foreach(cell, snowflake_convert_oids(rows))
 		LockDatabaseObject(ProcedureRelationId, lfirst_oid(cell), 0, AccessShareLock);
-	return lock(lock_rows_of_functions, relids);
+	return lock(sql_lock_row_function_rows, relids);
 }

@@ -387,7 +387,6 @@ copy_step(const SnowflakeOnlineStep *step)
 	*result = *step;
 	COPY(table);
 	COPY(new_name);
-	COPY(schema);
 	COPY(tablespace);
 	COPY(statement);
 	return result;

@@ -102,7 +102,6 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 		step->object = snowflake_convert_oid(row, "object");
 		step->table = snowflake_convert_text(row, "name");
 		step->new_name = snowflake_convert_text(row, "newname");
-		step->schema = snowflake_convert_text(row, "nspname");
 		step->tablespace = snowflake_convert_text(row, "spcname");
 		step->statement = snowflake_convert_text(row, "statement");
 		steps = lappend(steps, step);
@@ -114,7 +113,7 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 	last->relid = key->relid;
 	last->table = key->table;
 	last->done = steps == NIL && !key->set_default &&
-		snowflake_convert_ask(conversion, sql_is_swapped) == NIL;
+		snowflake_convert_ask(conversion, sql_sessions) == NIL;
 	return lappend(steps, last);
 }
 
@@ -133,7 +132,7 @@ snowflake_online_has_begun(const SnowflakeConversion *conversion, const List *st
 		if (step->kind == SNOWFLAKE_STEP_PREPARE && step->done)
 			return true;
 	}
-	return snowflake_convert_ask(conversion, sql_is_swapped) != NIL;
+	return snowflake_convert_ask(conversion, sql_sessions) != NIL;
 }
 
 /* A step whose statement is to be found. */

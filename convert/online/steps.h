@@ -39,7 +39,6 @@ typedef struct SnowflakeOnlineStep
 	Oid			object;			/* the old index, constraint, and so on */
 	char	   *table;			/* names */
 	char	   *new_name;
-	char	   *schema;			/* of the new object */
 	char	   *tablespace;		/* of an index */
 	char	   *statement;		/* NULL if snowflake_online_step_statement()
 								 * finds it */

@@ -105,17 +105,6 @@ snowflake_online_commit(void)
 }
 
 /*
- * The same, but do not wait until the commit is durable.
- */
-void
-snowflake_online_commit_soon(void)
-{
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	snowflake_online_commit();
-}
-
-/*
  * End a transaction that has changed nothing, or nothing that is to stay.
  *
  * What it has tried in subtransactions left dead rows in the catalogs, whose place it

@@ -98,7 +98,6 @@ extern void snowflake_online_open(SnowflakeOnline *online);
 extern void snowflake_online_begin(void);
 extern void snowflake_online_commit(void);
 extern void snowflake_online_rollback(void);
-extern void snowflake_online_commit_soon(void);
 extern void snowflake_online_nap(double ms);
 extern void snowflake_online_nap_about(double ms);
 extern void snowflake_online_end_wait(SnowflakeOnline *online);

@@ -158,12 +158,14 @@ UNION ALL
 SELECT 0, 'PUBLIC', 'PUBLIC' FROM owner
 WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid >= 16384 AND NOT {can_become(r.oid, owner.oid)})
 
--- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
--- valid are before a backfill.  Of tables of other owners, nothing is.
 -- cte: own_target
 SELECT t.* FROM target t JOIN pg_class r ON r.oid = t.relid JOIN owner ON owner.oid = r.relowner
 
--- cte: evaluated(classid, objid)
+-- What is created again from its text, or evaluated: with new IDs; or with rows, as CHECK
+-- constraints that are not valid are before a backfill.  Of tables of other owners, nothing is.
+-- cte: looked_up(classid, objid)
+SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone
+UNION
 SELECT d.classid, d.objid
 FROM own_target t JOIN pg_depend d ON {on_object(d, pg_class, t.relid)}
   LEFT JOIN pg_constraint k ON {is_object(d, pg_constraint, k.oid)}
@@ -181,10 +183,6 @@ FROM own_target t JOIN pg_index i ON i.indrelid = t.relid WHERE t.gets_ids
 UNION
 -- the partition key
 SELECT 'pg_class'::regclass, relid FROM own_target WHERE gets_ids
-
--- This, and what is created again from its text.
--- cte: looked_up(classid, objid)
-SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone UNION SELECT * FROM evaluated
 
 -- ... and the functions and operators that it calls.
 -- cte: looking_up(classid, objid, called_class, called)

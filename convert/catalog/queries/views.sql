@@ -88,14 +88,6 @@ FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal
 SELECT 18, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
 FROM vw WHERE relkind = 'm' AND relispopulated
 
--- Rules other than those of views' queries, from the CTE rul.
--- cte: rule_statement(stage, oid, relid, command)
-SELECT o.stage, w.oid, w.ev_class, o.command
-FROM rul JOIN pg_rewrite w USING (oid)
-  CROSS JOIN LATERAL (VALUES (1, rtrim(pg_get_ruledef(w.oid), ';')),
-    (2, CASE WHEN w.ev_enabled <> 'O' THEN format('ALTER TABLE %s %s RULE %I', w.ev_class::regclass,
-      {trigger_state(w.ev_enabled)}, w.rulename) END)) o(stage, command)
-
 -- Policies and triggers, from the CTEs pol and trg, in which depth increases to partitions.
 -- cte: attached_statement(stage, depth, oid, command) union
 SELECT o.stage, 0, p.oid, o.command

@@ -37,17 +37,6 @@ WHERE classid <> 'pg_class'::regclass AND k.contype IS DISTINCT FROM 'f'
 SELECT 2 * count(*) FROM gone
 SELECT 2 * count(*) FROM seq
 
--- ... and what max_locks_per_transaction must be for so many.  The server has room for that many
--- locks of each session that it can have, and for some more, if nothing else has used it.
--- cte: lock_need(locks, needed, setting)
-SELECT n, ceil(n / sessions), setting
-FROM (SELECT sum(n) FROM lock_use) u(n)
-  CROSS JOIN (
-    SELECT current_setting('max_locks_per_transaction')::int, 1 + sum(current_setting(name)::int)
-    FROM unnest(ARRAY['max_connections', 'max_prepared_transactions', 'max_worker_processes',
-      'max_wal_senders', CASE WHEN current_setting('server_version_num')::int < 180000
-      THEN 'autovacuum_max_workers' ELSE 'autovacuum_worker_slots' END]) name) s(setting, sessions)
-
 -- A conversion that was begun online keeps two columns equal, and has to get to its own end.
 -- Partitions have the triggers of their table.
 -- cte: converting(line, object, trigger)
@@ -298,10 +287,18 @@ FROM owned WHERE forced AND NOT bypasses
 -- What prevents direct conversions alone.
 -- list: direct_obstacles obstacles
 
+-- The server has room for max_locks_per_transaction locks of each session that it can have, and for
+-- some more, if nothing else has used it.
 -- hint: Increase max_locks_per_transaction, and restart the server.
 SELECT format('the conversion needs about %s locks, for which max_locks_per_transaction must be '
-    '%s, and it is %s', locks, needed, setting), format('table %s', $tables[1]::regclass)
-FROM lock_need WHERE needed > 2 * setting
+    '%s, and it is %s', n, ceil(n / sessions), setting), format('table %s', $tables[1]::regclass)
+FROM (SELECT sum(n) FROM lock_use) u(n)
+  CROSS JOIN (
+    SELECT current_setting('max_locks_per_transaction')::int, 1 + sum(current_setting(name)::int)
+    FROM unnest(ARRAY['max_connections', 'max_prepared_transactions', 'max_worker_processes',
+      'max_wal_senders', CASE WHEN current_setting('server_version_num')::int < 180000
+      THEN 'autovacuum_max_workers' ELSE 'autovacuum_worker_slots' END]) name) s(setting, sessions)
+WHERE ceil(n / sessions) > 2 * setting
 
 -- What ALTER COLUMN ... TYPE would lose of indexes, and the query statements cannot restore.  The
 -- name of an index that is created with its parent is not known before.

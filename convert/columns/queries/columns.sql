@@ -116,7 +116,7 @@ WITH split AS MATERIALIZED (
       OR s.words <> 'id' AND s.words IN (SELECT words FROM foreign_key) AS is_like
   FROM split s LEFT JOIN matched m ON (m.relid, m.attnum) = (s.relid, s.attnum)
   ORDER BY s.relid, s.attnum, m.rank, m.number IS NULL, m.part, m.label COLLATE "C")
-SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
+SELECT t.relid, t.attnum,
   CASE WHEN t.key_columns = 1
       AND (t.words = 'id' OR {words(t.table_name)} ~ ('(^|_)' || t.base || 's?$')) THEN -2
     WHEN t.is_number OR t.rank < 3 AND t.key IS NULL THEN -1

@@ -283,7 +283,11 @@ SELECT -1, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kin
 SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
   lpad(n::text, 19, '0')), command
 FROM view_statement v
-SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
+SELECT 12, o.stage::text || lpad(w.oid::text, 10, '0'), o.command
+FROM rul JOIN pg_rewrite w USING (oid)
+  CROSS JOIN LATERAL (VALUES (1, rtrim(pg_get_ruledef(w.oid), ';')),
+    (2, CASE WHEN w.ev_enabled <> 'O' THEN format('ALTER TABLE %s %s RULE %I', w.ev_class::regclass,
+      {trigger_state(w.ev_enabled)}, w.rulename) END)) o(stage, command)
 SELECT 18, '', command FROM gone_comment
 
 -- cte: altered

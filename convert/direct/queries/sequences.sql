@@ -30,20 +30,6 @@ FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid
       FROM 'nextval[(]+''((?:[^'']|'''')*)''::text[)]'), '''''', '''')) n(name)
 WHERE n.name IS NOT NULL
 
--- cte: default_sequence(relid, attnum, sequence)
-SELECT d.relid, d.attnum, s.oid
-FROM default_name d
-  CROSS JOIN LATERAL (
-    SELECT c.oid, c.relkind
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      LEFT JOIN app_path p ON (p.owner, p.schema) = (d.owner, n.nspname::text)
-    WHERE c.relname = d.parts[cardinality(d.parts)]
-    AND CASE cardinality(d.parts) WHEN 1
-      THEN p.n IS NOT NULL AND has_schema_privilege(d.owner, n.oid, 'USAGE')
-      ELSE n.nspname = d.parts[cardinality(d.parts) - 1] END
-    ORDER BY p.n LIMIT 1) s
-WHERE s.relkind = 'S'
-
 -- All columns that sequences feed: that own one, as serial and identity columns, or have it in
 -- their default, or in that of their domain.  Anybody can write such a default, but who owns the
 -- table has to have a right on the sequence.
@@ -63,36 +49,18 @@ FROM (
   FROM pg_depend d JOIN pg_attribute a ON {is_object(d, pg_type, a.atttypid)} AND a.attnum > 0
   WHERE d.refclassid = 'pg_class'::regclass
   UNION
-  SELECT sequence, relid, attnum FROM default_sequence) f(sequence, relid, attnum)
+  SELECT s.oid, d.relid, d.attnum
+  FROM default_name d CROSS JOIN LATERAL (
+    SELECT c.oid
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      LEFT JOIN app_path p ON (p.owner, p.schema) = (d.owner, n.nspname::text)
+    WHERE c.relname = d.parts[cardinality(d.parts)]
+    AND CASE cardinality(d.parts) WHEN 1
+      THEN p.n IS NOT NULL AND has_schema_privilege(d.owner, n.oid, 'USAGE')
+      ELSE n.nspname = d.parts[cardinality(d.parts) - 1] END
+    ORDER BY p.n LIMIT 1) s) f(sequence, relid, attnum)
   JOIN pg_class s ON s.oid = f.sequence AND s.relkind = 'S' JOIN pg_class r ON r.oid = f.relid
 WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAGE, UPDATE')
-
--- The sequences of $schema that feed no column, and have no kind yet.
--- cte: idle_sequence(name)
-SELECT {qualified(c)} FROM pg_class c
-WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
-AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
-AND c.oid NOT IN (SELECT sequence FROM sequence_kind)
-AND NOT {of_extension(pg_class, c.oid)}
-
--- What reads the position of sequences that get a kind, or have one: views and functions that
--- depend on it, and functions by their text.
--- cte: position_reader(name)
-WITH s(oid, relname) AS (
-  SELECT oid, relname::text FROM pg_class
-  WHERE $kind IN ('snowflake', 'range') AND relkind = 'S'
-  AND (oid = ANY ($sequences)
-       OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
-SELECT {describe_oid(pg_class, w.ev_class)}
-FROM s JOIN pg_depend d ON {on_object(d, pg_class, s.oid)} AND d.refobjsubid > 0
-  JOIN pg_rewrite w ON {is_object(d, pg_rewrite, w.oid)}
-UNION
-SELECT format('function %s', p.oid::regprocedure)
-FROM s JOIN pg_proc p ON strpos(lower(p.prosrc), 'last_value') > 0 AND p.prosrc ~* {word(s.relname)}
-  OR EXISTS (SELECT FROM pg_depend d
-             WHERE {is_object(d, pg_proc, p.oid)} AND d.refobjsubid > 0
-             AND {on_object(d, pg_class, s.oid)})
-WHERE NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
 
 -- Columns whose defaults make texts of numbers of sequences, and whether these are snowflake IDs.
 -- cte: number_text(column_name, has_ids)
@@ -321,13 +289,35 @@ ORDER BY relid, attname, sequence
 -- list: kind_notices notices
 
 -- notice: first | list | sequences that feed no column stay as they are
-SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+SELECT format('sequence %s', {qualified(c)}), {qualified(c)},
+  'it feeds no column, and stays as it is', NULL,
   'If keys come from it, or numbers that no two servers may share, such as those of documents, '
   'call snowflake_set_sequence_kind().'
-FROM idle_sequence
+FROM pg_class c
+WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
+AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
+AND c.oid NOT IN (SELECT sequence FROM sequence_kind)
+AND NOT {of_extension(pg_class, c.oid)}
 
+-- What reads the position of sequences that get a kind, or have one: views and functions that
+-- depend on it, and functions by their text.
 -- notice: warning | list | functions and views read last_value of sequences
+WITH s(oid, relname) AS (
+  SELECT oid, relname::text FROM pg_class
+  WHERE $kind IN ('snowflake', 'range') AND relkind = 'S'
+  AND (oid = ANY ($sequences)
+       OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
 SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
   'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
   'import call setval() whatever it is.'
-FROM position_reader
+FROM (SELECT {describe_oid(pg_class, w.ev_class)}
+      FROM s JOIN pg_depend d ON {on_object(d, pg_class, s.oid)} AND d.refobjsubid > 0
+        JOIN pg_rewrite w ON {is_object(d, pg_rewrite, w.oid)}
+      UNION
+      SELECT format('function %s', p.oid::regprocedure)
+      FROM s JOIN pg_proc p ON strpos(lower(p.prosrc), 'last_value') > 0
+          AND p.prosrc ~* {word(s.relname)}
+        OR EXISTS (SELECT FROM pg_depend d
+                   WHERE {is_object(d, pg_proc, p.oid)} AND d.refobjsubid > 0
+                   AND {on_object(d, pg_class, s.oid)})
+      WHERE NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}) r(name)

@@ -1,3 +1,4 @@
+-- Those of the swap, if the table of the first key has been swapped, without the last step.
 -- name: sessions
 SELECT sessions FROM swapped
 

@@ -1,10 +1,10 @@
--- The steps: kind, phase, done, table, another table to lock, object, name of
--- the table, name and schema of the new object, tablespace, statement.
+-- The steps: kind, phase, done, table, another table to lock, object, name of the new object,
+-- tablespace, statement.
 -- cte: step union
 SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid)
                         WHERE m.root = tab.relid
                           AND NOT (m.prepared AND col.newnum IS NOT NULL)),
-  tab.relid, 0, 0, NULL::name, NULL::name, NULL::name,
+  tab.relid, 0, 0, NULL::name, NULL::name,
   format(E'ALTER TABLE %1$s %2$s, ADD CONSTRAINT snowflake_new_check CHECK (%3$s) NOT VALID;\n'
     'CREATE TRIGGER "~snowflake_new" BEFORE INSERT OR UPDATE ON %1$s'
     ' FOR EACH ROW EXECUTE FUNCTION %4$s(%5$s);\n'
@@ -30,7 +30,7 @@ SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid
     WHERE m.root = tab.relid)), 0, tab.name
 FROM tab JOIN col ON col.relid = tab.relid WHERE tab.relid = tab.root
   GROUP BY tab.relid, tab.name
-SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL, NULL,
+SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL,
   format(E'UPDATE ONLY %s SET %s WHERE %s;\nALTER TABLE %1$s %4$s', tab.name,
     string_agg(format('%I = %I', newname, attname), ', ' ORDER BY attnum),
     string_agg(format('%I IS DISTINCT FROM %I', newname, attname), ' OR ' ORDER BY attnum),
@@ -38,26 +38,24 @@ SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL, NULL,
 FROM tab JOIN col ON col.relid = tab.relid WHERE relkind <> 'p' GROUP BY tab.relid, tab.name,
   copied, validate
 -- which reads no rows again
-SELECT 'validate', 'backfill', copied, relid, 0, 0, NULL, NULL, NULL,
+SELECT 'validate', 'backfill', copied, relid, 0, 0, NULL, NULL,
   format('ALTER TABLE %s %s', name, validate), 1, name
 FROM tab WHERE relkind = 'p'
   AND (relid = root OR strpos(validate, 'snowflake_new_null_check') > 0)
 AND tab.converted
-SELECT 'index', 'indexes', coalesce(newvalid, false), indrelid, 0, indexrelid, newname, nspname,
-  spcname,
+SELECT 'index', 'indexes', coalesce(newvalid, false), indrelid, 0, indexrelid, newname, spcname,
   CASE WHEN NOT newvalid THEN format('DROP INDEX CONCURRENTLY %I.%I', nspname, newname) END,
   CASE WHEN indisunique THEN 4 ELSE 0 END, relname
 FROM idx WHERE relkind = 'i'
-SELECT 'check', 'indexes', newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, NULL, 1,
-  conname
+SELECT 'check', 'indexes', newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, 1, conname
 FROM chk WHERE coninhcount = 0
 -- What is NOT VALID stays so.
-SELECT 'validate', 'indexes', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,
+SELECT 'validate', 'indexes', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
   format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 2, conname
 FROM chk JOIN tab ON tab.relid = chk.conrelid WHERE convalidated
   AND (coninhcount = 0 OR relkind <> 'p')
-SELECT 'statistics', 'indexes', newoid IS NOT NULL, stxrelid, 0, oid, newname, nspname, NULL,
-  NULL, 3, stxname
+SELECT 'statistics', 'indexes', newoid IS NOT NULL, stxrelid, 0, oid, newname, NULL, NULL, 3,
+  stxname
 FROM stat
 -- Of a partitioned table, only ANALYZE by hand has had statistics.
 SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
@@ -72,10 +70,9 @@ SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
     WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.relname))
     AND NOT EXISTS (SELECT FROM pg_stats s
     WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.newname))),
-  relid, 0, 0, NULL, NULL, NULL, format('ANALYZE %s', name), 5, name
+  relid, 0, 0, NULL, NULL, format('ANALYZE %s', name), 5, name
 FROM tab WHERE tab.converted
-SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname,
-  NULL, NULL,
+SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname, NULL,
   format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s',
     tab.name, newname, c.referencing,
     (SELECT {qualified(r)} FROM pg_class r WHERE r.oid = confrelid), c.referenced,
@@ -107,17 +104,17 @@ FROM fkey JOIN tab ON tab.relid = fkey.conrelid
     c(referencing, referenced, emptied)
 WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')
 SELECT 'validate', 'foreign keys', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
-  NULL, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
+  format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
 FROM fkey JOIN tab ON tab.relid = fkey.conrelid
 WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'
 -- before the next swap
-SELECT 'validate', 'swap', convalidated, relid, 0, oid, conname, NULL, NULL,
+SELECT 'validate', 'swap', convalidated, relid, 0, oid, conname, NULL,
   format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, conname), -2, conname
 FROM unvalidated JOIN tab USING (relid)
-SELECT DISTINCT 'check', 'swap', false, relid, 0, 0::oid, NULL::name, NULL::name, NULL::name,
+SELECT DISTINCT 'check', 'swap', false, relid, 0, 0::oid, NULL::name, NULL::name,
   format('DROP TRIGGER "~snowflake_validate" ON %s', tab.name), -1, tab.name
 FROM unvalidated JOIN tab USING (relid)
-SELECT 'swap', 'swap', false, tab.relid, 0, 0, NULL, NULL, NULL, NULL, max(swap.level), tab.name
+SELECT 'swap', 'swap', false, tab.relid, 0, 0, NULL, NULL, NULL, max(swap.level), tab.name
 FROM swap JOIN tab ON tab.relid = swap.relid
 WHERE swap.relid IN (SELECT team FROM team JOIN top ON top.root = team.relid
   WHERE top.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey))
@@ -126,11 +123,9 @@ GROUP BY tab.relid, tab.name
 -- Foreign keys are created in the order in which they act, and indexes in that of the old ones,
 -- because a foreign key depends on the first one that is possible.
 -- name: steps
-SELECT kind, phase, done::int, relid, other, object, (SELECT name FROM tab
-  WHERE tab.relid = s.relid),
-  newname, nspname, spcname, statement
-FROM step s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank,
-    name)
+SELECT kind, phase, done::int, relid, other, object, newname, spcname, statement,
+  (SELECT name FROM tab WHERE tab.relid = s.relid)
+FROM step s(kind, phase, done, relid, other, object, newname, spcname, statement, rank, name)
   JOIN (VALUES ('prepare', 1), ('backfill', 2), ('indexes', 3), ('foreign keys', 4), ('swap', 5))
     p(phase, number) USING (phase)
   LEFT JOIN top USING (relid)
@@ -140,14 +135,9 @@ ORDER BY p.number, CASE phase WHEN 'indexes' THEN rank / 4 WHEN 'foreign keys' T
   CASE phase WHEN 'foreign keys' THEN name COLLATE "C" END, rank, depth DESC, relid,
   CASE kind WHEN 'index' THEN object END, name COLLATE "C", kind
 
--- Has the table of the first key been swapped, without the last step?
--- name: is_swapped
-SELECT FROM swapped
-
 -- Is there an object, $object, yet?
 -- name: is_there
-SELECT FROM idx WHERE indexrelid = $object UNION ALL SELECT FROM chk WHERE oid = $object
-UNION ALL SELECT FROM stat WHERE oid = $object
+SELECT FROM pair WHERE oid = $object
 
 -- cte: copy
 SELECT tab.*, format('%I.snowflake_new_definitions', nspname) AS copy
@@ -291,8 +281,21 @@ SELECT relid, command FROM (
   GROUP BY own.relid, own.name
 ) s(step, relid, command) ORDER BY step, relid, command COLLATE "C"
 
+-- What is not as it was when the new object was created, beside definitions, which
+-- snowflake_online_find_changed_objects() compares.
 -- name: changed_objects
-SELECT relid, what FROM changed_since
+SELECT indrelid AS relid, {describe_oid(pg_class, indexrelid)} AS what
+FROM idx JOIN pg_class o ON o.oid = indexrelid JOIN pg_class n ON n.oid = newoid
+WHERE o.reltablespace <> n.reltablespace
+UNION ALL
+SELECT conrelid, {describe_oid(pg_constraint, fkey.oid)}
+FROM fkey JOIN pg_constraint f USING (conrelid)
+WHERE f.oid = newoid AND NOT internal
+AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)
+  IS DISTINCT FROM (f.confrelid, f.confupdtype, f.confdeltype, f.confmatchtype, f.condeferrable)
+  OR {other_columns(conrelid, fkey.conkey, f.conkey)}
+  OR {other_columns(f.confrelid, fkey.confkey, f.confkey)}
+  OR {other_columns(conrelid, fkey.confdelsetcols, f.confdelsetcols)})
 
 -- A table that still has the trigger that copies is not swapped, but another column of it may
 -- have been.  A foreign key without a pair, but with a new column, was swapped.

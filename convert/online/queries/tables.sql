@@ -173,22 +173,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
       AND f.stxrelid = s.stxrelid
   WHERE s.stxrelid IN (SELECT relid FROM col) AND {depends(pg_statistic_ext, s.oid, col)}
 
--- cte: changed_since(relid, what)
--- What is not as it was when the new object was created, beside definitions, which
--- snowflake_online_changed_objects() compares.
-SELECT indrelid, {describe_oid(pg_class, indexrelid)}
-FROM idx JOIN pg_class o ON o.oid = indexrelid JOIN pg_class n ON n.oid = newoid
-WHERE o.reltablespace <> n.reltablespace
-UNION ALL
-SELECT conrelid, {describe_oid(pg_constraint, fkey.oid)}
-FROM fkey JOIN pg_constraint f USING (conrelid)
-WHERE f.oid = newoid AND NOT internal
-AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)
-  IS DISTINCT FROM (f.confrelid, f.confupdtype, f.confdeltype, f.confmatchtype, f.condeferrable)
-  OR {other_columns(conrelid, fkey.conkey, f.conkey)}
-  OR {other_columns(f.confrelid, fkey.confkey, f.confkey)}
-  OR {other_columns(conrelid, fkey.confdelsetcols, f.confdelsetcols)})
-
 -- cte: single(relid, what)
 -- New objects whose old one was dropped or renamed.
 SELECT DISTINCT col.relid, {describe_object(d)}
