@@ -254,7 +254,8 @@ widen_columns(const SnowflakeConversion *conversion, Oid relid,
 
 /*
  * The expressions of the statement by which ALTER TABLE would create a dependent again,
- * parsed with the columns that are converted as bigint.  Those of an index do not include its predicate.
+ * parsed with the columns that are converted as bigint.  Those of an index do not include its
+ * predicate.
  */
 static List *
 parse_dependent(Dependent *dependent)

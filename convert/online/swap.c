@@ -48,8 +48,9 @@ typedef struct Swap
 	Oid			relid;
 	List	   *locked;			/* relations */
 	List	   *scope;			/* tables, with their partitions */
-	char	   *names;			/* of relations whose privileges are kept, also
-								 * those of views that are created again */
+	char	   *names;			/* of relations whose privileges are kept; by
+								 * these, views that are created again are
+								 * found */
 	char	   *privileges;
 	List	   *before_drop;
 	List	   *after_drop;
