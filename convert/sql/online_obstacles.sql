@@ -492,18 +492,19 @@ CALL snowflake_convert_online('t');
 SELECT * FROM snowflake_convert('t');
 DROP TABLE t, k;
 
--- what depends on the old column at the last moment; settings are as before
-CREATE TABLE t (id serial PRIMARY KEY, v int);
+-- what depends on the old column of a partition at the last moment; settings are as before
+CREATE TABLE t (id serial, v int, PRIMARY KEY (id, v)) PARTITION BY RANGE (v);
+CREATE TABLE part PARTITION OF t DEFAULT;
 INSERT INTO t (v) SELECT generate_series(1, 10);
 RESET ROLE;
-CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN CREATE VIEW public.late AS SELECT id FROM public.t; END';
+CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN CREATE VIEW public.late AS SELECT id FROM public.part; END';
 CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late();
 SET search_path = pg_temp, public;
-CALL snowflake_convert_online('public.t');
+CALL snowflake_convert_online('public.t', 'id');
 DROP EVENT TRIGGER late;
 SET ROLE regress_shop;
-CREATE VIEW public.late AS SELECT id FROM t;
-CALL snowflake_convert_online('public.t');
+CREATE VIEW public.late AS SELECT id FROM part;
+CALL snowflake_convert_online('public.t', 'id');
 SHOW search_path;
 SELECT count(*), pg_typeof(max(id)) FROM late;
 RESET search_path;
