@@ -80,11 +80,16 @@ sub ms ($session, $statement)
 my $calls = 4_000;
 sub statement ($expression) { return "SELECT count($expression) FROM generate_series(1, $calls) n"; }
 
-# What calls cost: a Slices of cases, which have a name, a session, and the expression.  The second
-# of two statements is quicker if another session had the processor.
+# What calls cost: a Slices of cases, which have a name, a session, and the expression.  Sessions
+# other than the first have a base of their own.  The second of two statements is quicker if another
+# session had the processor.
 sub call_costs ($slices, @cases)
 {
-	unshift @cases, [ 'base', $cases[0][1], 'n' ], [ 'empty call', $cases[0][1], 'pg_backend_pid()' ];
+	my $first = $cases[0][1];
+
+	@cases = (
+		[ 'base', $first, 'n' ], [ 'empty call', $first, 'pg_backend_pid()' ],
+		map { $_->[1] == $first ? $_ : ([ "base of $_->[0]", $_->[1], 'n' ], $_) } @cases);
 	my ($ns) = in_turn('calls', $slices, \@cases, sub ($case, @) {
 		return least(map { ms($case->[1], statement($case->[2])) * 1e6 / $calls } 1, 2);
 	});

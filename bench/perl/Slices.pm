@@ -25,8 +25,8 @@ sub median
 
 sub least { return (sort { $a <=> $b } @_)[0]; }
 
-# Slices: for each name a list with a value for each round.  base is what is taken off,
-# empty the call that does nothing.
+# Slices: for each name a list with a value for each round.  base is what is taken off, or that of a
+# name, if it has its own, "base of" the name; empty is the call that does nothing.
 sub new ($class, $slices, $base, $empty)
 {
 	my $self = bless { slices => $slices, base => $base }, $class;
@@ -36,12 +36,17 @@ sub new ($class, $slices, $base, $empty)
 	return $self;
 }
 
+sub base_of ($self, $name)
+{
+	return exists $self->{slices}{"base of $name"} ? "base of $name" : $self->{base};
+}
+
 sub resolution { return $_[0]{resolution}; }
 
 # The cost of a call, by the least, or another measure.
 sub cost ($self, $name, $measure = \&least)
 {
-	my ($case, $base) = @{ $self->{slices} }{ $name, $self->{base} };
+	my ($case, $base) = @{ $self->{slices} }{ $name, $self->base_of($name) };
 
 	return $measure->(@$case) - $measure->(@$base);
 }
@@ -49,7 +54,7 @@ sub cost ($self, $name, $measure = \&least)
 # The same in each part of the run.
 sub cost_in_parts ($self, $name)
 {
-	my ($case, $base) = @{ $self->{slices} }{ $name, $self->{base} };
+	my ($case, $base) = @{ $self->{slices} }{ $name, $self->base_of($name) };
 
 	return map {
 		my ($from, $to) = (int($_ * @$case / $parts), int(($_ + 1) * @$case / $parts) - 1);
