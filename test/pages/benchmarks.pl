@@ -15,7 +15,7 @@ is(least(3, 1, 2), 1, 'the least of three');
 # the empty call drifts.
 sub measured ($drift)
 {
-	my %costs = (base => 60, empty => 62, tiny => 62.5, ours => 80, other => 240);
+	my %costs = (base => 60, empty => 62, tiny => 62.5, ours => 80, other => 240, 'base of far' => 90, far => 110);
 	my %slices;
 
 	srand(1);
@@ -34,6 +34,7 @@ sub measured ($drift)
 
 my $quiet = measured(0);
 cmp_ok(abs($quiet->cost('ours') - 20), '<', 0.5, 'disturbed slices do not count');
+cmp_ok(abs($quiet->cost('far') - 20), '<', 0.5, 'a case may have a base of its own');
 like($quiet->cost_text('ours'), qr/^(?:19|20)\.\d \(median /, 'a cost is a number');
 like($quiet->times('other', 'ours', 1), qr/^9\.0 \((?:8\.9|9\.0) to 9\.\d\)$/, 'a ratio is a number with its range');
 is($quiet->times('ours', 'ours', 2), '1.00', 'a ratio to itself is 1');
