@@ -97,6 +97,9 @@ static Sequence *found_last = NULL;
 /* The last sequence whose nextval() was called, if it passed here. */
 static Sequence *used_last = NULL;
 
+/* In place of used_last: it is not known which was. */
+static Sequence unknown_last;
+
 /* The marker's value, and how many IDs came from sequences since it was set. */
 static int64 marker_value;
 static int64 ids_since_marker;
@@ -602,12 +605,18 @@ Datum
 snowflake_sequence_lastval(PG_FUNCTION_ARGS)
 {
 	check_execute(F_LASTVAL, &everybody.lastval);
-	if (used_last == NULL || !used_last->is_id)
-		PG_RETURN_INT64(lastval_local());
-	if (is_marker_last())
-		PG_RETURN_INT64(last_value_here());
-	if (ids_since_marker == 1)
-		PG_RETURN_INT64(server_lastval());
+	if (used_last != &unknown_last)
+	{
+		if (used_last == NULL || !used_last->is_id)
+			PG_RETURN_INT64(lastval_local());
+		if (is_marker_last())
+			PG_RETURN_INT64(last_value_here());
+		if (ids_since_marker == 1)
+			PG_RETURN_INT64(server_lastval());
+	}
+
+	/* The next nextval() sets the marker again. */
+	used_last = &unknown_last;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("lastval is ambiguous"),
