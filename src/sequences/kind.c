@@ -511,6 +511,10 @@ snowflake_lock_default(Oid relid)
 
 	if (!label.by_default || !has_privs_of_role(GetUserId(), snowflake_table_owner(relid)))
 		return false;
+
+	/* Do not wait for who uses it, in vain. */
+	if (label.kind != SNOWFLAKE_KIND_RANGE && !snowflake_is_noted_unused(relid))
+		return false;
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 	label = snowflake_sequence_label(relid);
