@@ -149,6 +149,9 @@ CREATE SEQUENCE IF NOT EXISTS typeorm_id_seq OWNED BY typeorm.id;
 CREATE SEQUENCE IF NOT EXISTS typeorm_n_seq OWNED BY typeorm.n;
 ALTER TABLE typeorm ALTER id SET DEFAULT nextval('typeorm_id_seq'), ALTER n SET DEFAULT nextval('typeorm_n_seq');
 INSERT INTO typeorm DEFAULT VALUES RETURNING id, is_id(n);
+-- ... and what has values that do not fit
+CREATE SEQUENCE high START 3000000000 OWNED BY typeorm.id;
+CREATE SEQUENCE low MINVALUE -9999999999 START 1 OWNED BY typeorm.id;
 -- a bigint column has it, it was local, belongs to somebody else, or is not there
 CREATE TABLE shares (id int DEFAULT nextval('d1'), n int DEFAULT nextval('si'));
 CREATE TABLE missing (id int DEFAULT nextval('no_such_sequence'::text));

@@ -106,7 +106,8 @@ narrow(Oid relid, Oid type)
 	TypeName   *new_type;
 	Float	   *new_maximum;
 
-	if (definition.seqmax <= maximum || definition.seqstart > maximum)
+	if (definition.seqmax <= maximum || definition.seqstart > maximum ||
+		definition.seqmin < -maximum - 1)
 		return;
 	statement->sequence = makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
 									   get_rel_name(relid), -1);
@@ -130,7 +131,16 @@ snowflake_give_default_kind(Oid relid)
 	int32		column;
 
 	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column))
-		narrow(relid, get_atttype(table, (AttrNumber) column));
+	{
+		Oid			type = get_atttype(table, (AttrNumber) column);
+
+		narrow(relid, type);
+		if (snowflake_get_definition(relid).seqmax > snowflake_type_maximum(type))
+		{
+			warn_local(relid, "Its values do not fit in its column.");
+			return;
+		}
+	}
 	kind = kind_for(snowflake_get_definition(relid).seqmax == PG_INT64_MAX ? INT8OID : INT4OID);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 		warn_local(relid, "Snowflake IDs are bigint, and the sequence is not.");
