@@ -127,9 +127,11 @@ put_default(TupleDesc descriptor, const IdentityColumn *column)
 	TupleConstr *constr = descriptor->constr;
 	int			n = constr->num_defval;
 	AttrDefault *defaults;
+	char	   *adbin;
 
 	if (column->is_planned || attribute->attidentity == '\0')
 		return;
+	adbin = MemoryContextStrdup(CacheMemoryContext, column->text);
 	defaults = MemoryContextAlloc(CacheMemoryContext, (n + 1) * sizeof(AttrDefault));
 	if (n > 0)
 	{
@@ -137,7 +139,7 @@ put_default(TupleDesc descriptor, const IdentityColumn *column)
 		pfree(constr->defval);
 	}
 	defaults[n].adnum = column->attnum;
-	defaults[n].adbin = MemoryContextStrdup(CacheMemoryContext, column->text);
+	defaults[n].adbin = adbin;
 	constr->defval = defaults;
 	constr->num_defval = n + 1;
 	attribute->attidentity = '\0';
