@@ -112,6 +112,15 @@ query($a, 'INSERT INTO t (n) SELECT generate_series(1, 20000); INSERT INTO other
 query($a, $_) foreach 'DROP DATABASE copy', 'ALTER DATABASE restored RENAME TO copy';
 continues('the name of another database', 'copy');
 
+# What the registry cannot know of: rows of a database that gets back a name that it had, and those
+# of another server that has other keys
+query($a, 'INSERT INTO t (n) SELECT generate_series(1, 5000); INSERT INTO other SELECT max(id) FROM t', 'renamed');
+query($a, 'ALTER DATABASE renamed RENAME TO first');
+query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')}, 'first');
+continues('the name from before, when the kind is set again', 'first');
+query($b, q{INSERT INTO keyed VALUES (20000); SELECT snowflake_set_sequence_kind('keyed_seq', 'range')});
+cmp_ok(query($b, 'INSERT INTO keyed DEFAULT VALUES RETURNING id'), '>', 20000, 'other keys of another server, likewise');
+
 fill($_) foreach qw(grouped shared);
 asked("SELECT snowflake_registry.remove_database('grouped')");
 asked("SELECT snowflake_registry.add_database('grouped', shared_as => 'shared')");
