@@ -105,15 +105,23 @@ my ($ms, $wal, $index) = in_turn('rows', $rounds, \@tables, sub ($case, @) {
 		SELECT ms('INSERT INTO t ($columns) SELECT $values FROM generate_series(1, $rows) n') AS ms \\gset
 		SELECT :ms, pg_current_wal_insert_lsn() - :'start', pg_relation_size('t_pkey')});
 });
+my ($single) = in_turn('single rows', $rounds, \@tables, sub ($case, @) {
+	my (undef, $key, @given) = @$case;
+
+	sql($default, "DROP TABLE t; CREATE TABLE t (id $key PRIMARY KEY, v int); CHECKPOINT");
+	return tps($default, @given
+		? "\\set n :n + 1\n\\set key :client_id * 1000000000 + :n\nINSERT INTO t VALUES (:key, 1);"
+		: 'INSERT INTO t (v) VALUES (1);', 8, 2 * $seconds);
+});
 section('Rows');
-say_to("INSERT of $rows rows (key, integer) with a primary key in one statement, in $rounds rounds, in turn: medians, and the ratios of each round; fsync is off, so that the disk does not hide the difference. The floor has its keys given, rising, by the statement.");
-table_head('| key | INSERT, ms | against the floor | WAL bytes | index bytes |');
+say_to("INSERT of $rows rows (key, integer) with a primary key in one statement, and of one row by each of 8 clients of pgbench, in $rounds rounds, in turn: medians, and the ratios of each round; fsync is off, so that the disk does not hide the difference. The floor has its keys given, rising, by the statement.");
+table_head('| key | INSERT, ms | against the floor | WAL bytes | index bytes | pgbench, rows/s |');
 foreach my $n (0 .. $#tables)
 {
-	my ($time, $bytes, $size) = map { median(@{ $_->[$n] }) } $ms, $wal, $index;
+	my ($time, $bytes, $size, $tps) = map { median(@{ $_->[$n] }) } $ms, $wal, $index, $single;
 	my $ratio = $n == 0 ? '1.000' : ratio_text(3, map { $ms->[$n][$_] / $ms->[0][$_] } 0 .. $rounds - 1);
 
-	say_to(sprintf('| %s | %.0f | %s | %d (%+.3f %%) | %d |', $tables[$n][0], $time, $ratio, $bytes, 100 * ($bytes / median(@{ $wal->[0] }) - 1), $size));
+	say_to(sprintf('| %s | %.0f | %s | %d (%+.3f %%) | %d | %.0f |', $tables[$n][0], $time, $ratio, $bytes, 100 * ($bytes / median(@{ $wal->[0] }) - 1), $size, $tps));
 }
 
 # Plots

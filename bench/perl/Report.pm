@@ -15,7 +15,7 @@ use Slices qw(least);
 use SnowflakeTest::Servers;
 
 our @EXPORT = qw(
-  $quick begin_report say_to section table_head progress in_turn ms call_costs rates quiet_conf machine_text plot);
+  $quick begin_report say_to section table_head progress in_turn ms call_costs rates tps quiet_conf machine_text plot);
 
 our $quick = @ARGV && $ARGV[0] eq '--quick';
 my $directory = 'bench/results' . ($quick ? '/quick' : '');
@@ -101,18 +101,22 @@ sub call_costs ($slices, @cases)
 	return $costs;
 }
 
+# How often sessions of pgbench execute a script in a second
+sub tps ($node, $script, $sessions, $seconds)
+{
+	my ($out, $err);
+
+	IPC::Run::run([ 'pgbench', '-n', '-c', $sessions, '-j', 2, '-M', 'prepared', '-T', $seconds, '-D', 'n=0', '-f', '-', $node->connstr('postgres') ],
+		'<' => \$script, '>' => \$out, '2>' => \$err) or die $err;
+	return ($out =~ /tps = ([\d.]+)/)[0];
+}
+
 # Millions of calls a second that numbers of sessions reach together: for each number a list, by
 # case, of lists.  A case has a server, and the expression.
 sub rates ($rounds, $cases, $seconds, @sessions)
 {
 	my @rates = in_turn('sessions', $rounds, $cases, sub ($case, @) {
-		return map {
-			my ($out, $err);
-
-			IPC::Run::run([ 'pgbench', '-n', '-c', $_, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', '-', $case->[0]->connstr('postgres') ],
-				'<' => \statement($case->[1]), '>' => \$out, '2>' => \$err) or die $err;
-			($out =~ /tps = ([\d.]+)/)[0] * $calls / 1e6
-		} @sessions;
+		return map { tps($case->[0], statement($case->[1]), $_, $seconds) * $calls / 1e6 } @sessions;
 	});
 
 	section('Calls of several sessions');
