@@ -311,8 +311,9 @@ take_range(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answ
 	snowflake_set_reserve(slot, first, answer->last);
 
 	/*
-	 * A sequence with a lower MAXVALUE can have lowered it since the request, but a floor
-	 * up to which this server gives up its numbers has to be above these.
+	 * A sequence with a lower MAXVALUE can have lowered it since the request,
+	 * but a floor up to which this server gives up its numbers has to be
+	 * above these.
 	 */
 	slot->last = Max(slot->last, request->last);
 	slot->wanted = false;

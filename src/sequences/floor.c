@@ -177,7 +177,7 @@ snowflake_begin_sequence_range(RangeHandle *handle)
 	SequenceLabel label = snowflake_sequence_label(handle->relid);
 	int64		floor = greatest_number(handle->relid, &label);
 
-	/* Code of a table's owner ran, and can have had what is known of the sequence forgotten. */
+	/* Code of a table's owner ran, and can have had the slot forgotten. */
 	if (handle->slot == NULL)
 		snowflake_attach_sequence_range(handle);
 	(void) snowflake_settle_floor(handle, floor, false);
