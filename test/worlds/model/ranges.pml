@@ -18,15 +18,15 @@
  * held when the snapshot was taken, but nothing else.
  *
  * The registry can be replaced by its standby, which has what was committed at some
- * time before.  It notices that, or the receipt of a server proves it.  Then it stops, and
- * an administrator resumes it: when all servers have reported what they were granted, or
- * with a skip, above all that was ever granted.
+ * time before.  It notices that, or the receipt of a server proves it.  Then it stops, as it
+ * does when an administrator wants it, who resumes it: when all servers have reported what
+ * they were granted, or with a skip, above all that was ever granted.
  *
  * No number is given out twice, but one that was granted by a registry that had lost
  * commits, before it stopped, and before each server had called it; none that a floor has
  * settled is given out after that, but by a server without whose report the registry was
- * resumed, until it has an answer with numbers again; those of a server rise.  The registry stops only if it
- * has lost commits.
+ * resumed, until it has an answer with numbers again; those of a server rise.  The
+ * registry stops by itself only if it has lost commits.
  *
  * script/tests/model has the sizes and the list of seeded bugs.
  *
@@ -52,11 +52,17 @@
 #ifndef NOTICED
 #define NOTICED		0			/* does it notice that by itself? */
 #endif
+#ifndef STOPS
+#define STOPS		0			/* how often an administrator stops it */
+#endif
 #ifndef COPIES
 #define COPIES		0			/* does the last server begin as a copy of the first? */
 #endif
 #ifndef FAULTS
 #define FAULTS		1			/* of the registry, of answers, and of calls */
+#endif
+#ifndef LATE
+#define LATE		FAULTS		/* how many there may be if they are of calls */
 #endif
 #ifndef FLOOR
 #define FLOOR		0			/* what the first server settles, once; 0: nothing */
@@ -70,9 +76,11 @@
 #ifndef RETURNS
 #define RETURNS		0			/* how often a server returns its ranges */
 #endif
+#ifndef LAST
+#define LAST		12			/* no number is above this */
+#endif
 #define CLIENTS		(SERVERS + CRASHES + RETURNS + LOSSES + COPIES)
 #define SIZE		2			/* numbers of a range */
-#define LAST		12			/* no number is above this */
 #define NOBODY		255
 
 /* Seeded bugs. */
@@ -105,6 +113,7 @@
 #define FLOOR_UNTOLD		27	/* ... or no floor that it heard */
 #define AWAY_GRANTED		28	/* who was away is granted numbers without a report */
 #define COPY_STOPS			29	/* only the last receipt of a server is known */
+#define LATE_COUNTS			30	/* a late call acknowledges a floor while all is stopped */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -173,7 +182,7 @@ short twice;					/* those that a twin may repeat */
 byte goes_on = NOBODY;			/* which of both called first, ... */
 bool both;						/* and did the other one call, too? */
 byte settled;					/* the floor that was settled */
-byte tokens, calls, faults, crashes, losses, refusals, returns, copies, clients;
+byte tokens, calls, faults, crashes, losses, stops, refusals, returns, copies, clients;
 byte highest;					/* number that was ever granted, or floor */
 bool has_lost;					/* the registry has lost commits, and was not resumed ... */
 bool noted;						/* ... since it stopped for that */
@@ -230,8 +239,8 @@ inline judge(number, whose, made_in)
 	known = KNOWS(number, whose);
 	if
 	:: !known && made_in >= now_there.incarnation ->
-		/* Nothing but a loss proves one; the first of two can do so twice. */
-		assert(has_lost || losses > 1);
+		/* Nothing but a loss proves one; if it is not the first stop, it can do so twice. */
+		assert(has_lost || (losses && losses + stops > 1));
 		stop_registry(MAX(made_in, now_there.incarnation) + (BUG != INCARNATION_KEPT))
 	:: else
 	fi;
@@ -276,6 +285,9 @@ inline execute(sure, unsure, tok, wishes, low, settling, number, whose, made_in)
 			H.receipts = H.receipts + (BUG == STOPPED_COUNTED)
 		:: else
 		fi;
+		/* Who is superseded may have numbers again that it had given up. */
+		H.acknowledged = MAX(H.acknowledged,
+							 IF(H.token == tok || BUG == LATE_COUNTS, MIN(low, now_there.floor), 0));
 		refused = 1
 	:: !now_there.stopped && H.token && !(H.token == sure || HAS(unsure, H.token)) &&
 	   BUG != TWIN_ACCEPTED ->
@@ -534,7 +546,7 @@ proctype run_server(byte s)
 				server[s].unconfirmed = server[s].unconfirmed | (1 << token);
 				answer(s, token);
 				committing = s
-			:: late_server == NOBODY && faults < FAULTS ->
+			:: late_server == NOBODY && faults < LATE ->
 				printf("server %d gives up a call, token %d\n", s, token);
 				faults++;
 				late_server = s; late_client = c; late_confirmed = server[s].confirmed;
@@ -744,6 +756,12 @@ proctype run_registry()
 			:: else -> unseen = IF(NOTICED, 0, (1 << SERVERS) - 1 - ((!server[SERVERS - 1].runs) << (SERVERS - 1)))
 			fi
 		}
+	:: atomic { stops < STOPS && committing == NOBODY ->
+			/* stop_ranges() */
+			printf("registry: an administrator stops it\n");
+			stops++;
+			stop_registry(now_there.incarnation + 1)
+		}
 	:: atomic { now_there.stopped && committing == NOBODY ->
 			/* resume_ranges(0), if each server has reported; or with a skip.  Calls are
 			 * given up by then, so no answer from before is on its way. */
@@ -765,7 +783,7 @@ proctype run_registry()
 			if
 			:: !waits ->
 				printf("registry: resumed, without %d\n", s);
-				unreported = unreported | s;
+				unreported = unreported | IF(has_lost, s, 0);
 				now_there.next = MAX(MAX(now_there.next, now_there.evidence + 1),
 									 IF(!s || BUG == RESUMED_UNSEEN, 0, highest + 1));
 				now_there.stopped = 0;
