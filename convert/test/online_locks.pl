@@ -1,5 +1,5 @@
-# snowflake_convert_online() and transactions that are in its way; foreign keys
-# between the phases; a dump of a table that is being converted.
+# snowflake_convert_online() and transactions that are in its way; a dump of a table that is
+# being converted.
 
 use SnowflakeTest::Online;
 use SnowflakeTest;
@@ -123,86 +123,9 @@ foreach my $case ([ 'PRIMARY KEY (v, id)', 2 ], [ 'PRIMARY KEY (id)', 1 ])
 	sql($node, 'DROP TABLE k');
 }
 
-# Foreign keys do what they did, in each phase.
-foreach my $order ('old', 'new')
-{
-	sql($node, q{
-		SET client_min_messages = warning;
-		DROP TABLE IF EXISTS a, b, c, d;
-		CREATE TABLE a (id int PRIMARY KEY);
-		CREATE TABLE b (id int, a int REFERENCES a ON DELETE SET NULL ON UPDATE CASCADE);
-		CREATE TABLE c (id int, a int REFERENCES a ON DELETE CASCADE ON UPDATE CASCADE);
-		CREATE TABLE d (id int, a int REFERENCES a ON DELETE SET NULL ON UPDATE SET NULL);
-		INSERT INTO a SELECT generate_series(1, 100);
-		INSERT INTO b SELECT n, n FROM generate_series(1, 100) n;
-		INSERT INTO c SELECT n, n FROM generate_series(1, 100) n;
-		INSERT INTO d SELECT n, n FROM generate_series(1, 100) n});
-	my $n = 10;
-	my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap of b', 'swap of c', 'swap of d', 'swap', 'default');
-	foreach my $phase (@phases)
-	{
-		if ($phase =~ /swap of (\w)/)
-		{
-			sql($node, sql($node, "SELECT statement FROM snowflake_convert_plan('a') WHERE phase = 'swap' AND table_name = 'public.$1'"));
-		}
-		else
-		{
-			my $err = convert_online($node, 'postgres', "'a', until => '$phase'");
-			unlike($err, qr/ERROR/, "phase $phase") or diag($err);
-		}
-		if ($phase eq 'foreign keys' && $order eq 'new')
-		{
-			# The triggers of the old foreign key are fired after those of the new one.
-			sql($node, "ALTER TABLE $_ DROP CONSTRAINT ${_}_a_fkey, ADD CONSTRAINT ${_}_a_fkey FOREIGN KEY (a) REFERENCES a "
-				. { b => 'ON DELETE SET NULL ON UPDATE CASCADE', c => 'ON DELETE CASCADE ON UPDATE CASCADE',
-					d => 'ON DELETE SET NULL ON UPDATE SET NULL' }->{$_})
-			  foreach 'b', 'c', 'd';
-		}
-		my ($deleted, $updated) = ($n, $n + 1);
-		my $result = sql($node, qq{
-			DELETE FROM a WHERE id = $deleted;
-			UPDATE a SET id = id + 1000 WHERE id = $updated;
-			INSERT INTO b VALUES ($deleted, $updated + 1000);
-			SELECT (SELECT string_agg(coalesce(a::text, 'null'), ',' ORDER BY a) FROM b WHERE id IN ($deleted, $updated)),
-				(SELECT string_agg(coalesce(a::text, 'null'), ',' ORDER BY a) FROM c WHERE id IN ($deleted, $updated)),
-				(SELECT string_agg(coalesce(a::text, 'null'), ',' ORDER BY a) FROM d WHERE id IN ($deleted, $updated))});
-		my $moved = $updated + 1000;
-		is($result, "$moved,$moved,null|$moved|null,null", "after phase $phase, foreign keys act as before ($order one first)");
-		sql_fails($node, "INSERT INTO b VALUES (1, $deleted)", qr/ERROR:  23503/, "after phase $phase, foreign keys are enforced ($order one first)");
-		is(sql($node, join ' UNION ALL ', map { "SELECT count(*) FROM $_ WHERE a IS NOT NULL AND NOT EXISTS (SELECT FROM a WHERE a.id = $_.a) HAVING count(*) > 0" } 'b', 'c', 'd'),
-			'', "after phase $phase, there are no orphans ($order one first)");
-		$n += 2;
-	}
-	is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-}
-
-# A foreign key that comes when the conversion has begun
-sql($node, 'SET client_min_messages = warning; DROP TABLE a, b, c, d; CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 10)');
-convert_online($node, 'postgres', "'a', until => 'foreign keys'");
-sql($node, 'CREATE TABLE b (a int REFERENCES a); INSERT INTO b SELECT generate_series(1, 10); CREATE INDEX late ON a ((id + 1))');
-my $err = convert_online($node, 'postgres', "'a', until => 'swap'");
-unlike($err, qr/ERROR/, 'a foreign key and an index that were added meanwhile are carried over') or diag($err);
-sql($node, 'CREATE TABLE c (a int REFERENCES a); INSERT INTO c SELECT generate_series(1, 10)');
-unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'so is one that was added after the swap');
-is( sql($node, q{
-		SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ', ' ORDER BY attrelid::regclass::text) FROM pg_attribute
-		WHERE attrelid IN ('a'::regclass, 'b'::regclass, 'c'::regclass) AND atttypid = 'int8'::regtype}),
-	'a.id, b.a, c.a', 'all columns are bigint');
-is(sql($node, q{SELECT pg_get_indexdef('late'::regclass)}), 'CREATE INDEX late ON public.a USING btree (((id + 1)))', 'the index is there');
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-
-# A foreign key that is dropped, then undo
-sql($node, 'SET client_min_messages = warning; DROP TABLE a, b, c; CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (a int REFERENCES a)');
-convert_online($node, 'postgres', "'a', until => 'foreign keys'");
-sql($node, 'ALTER TABLE b DROP CONSTRAINT b_a_fkey');
-is(sql_error($node, "SELECT snowflake_convert_undo('b', 'a'); SELECT snowflake_convert_undo('a')"), '', 'undo of a table that is not referenced anymore');
-is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-
 # A foreign key of a partitioned table needs a stronger lock.  It is requested before a
 # client waits: a client that has locked a row, and then changes it, is no deadlock.
 sql($node, q{
-	SET client_min_messages = warning;
-	DROP TABLE a, b;
 	CREATE TABLE a (id serial PRIMARY KEY, v int);
 	INSERT INTO a (v) VALUES (1);
 	CREATE TABLE parts (n int, a int REFERENCES a) PARTITION BY LIST (n);
@@ -228,21 +151,10 @@ unlike(finish_converting($calling), qr/ERROR/, 'the foreign key of a partitioned
 unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'the conversion with a partitioned table is completed');
 sql($node, 'DROP TABLE parts');
 
-# A foreign key depends on the index that the old one depended on.
-sql($node, q{
-	SET client_min_messages = warning;
-	DROP TABLE a;
-	CREATE TABLE a (id serial PRIMARY KEY, v int);
-	CREATE TABLE b (a int REFERENCES a);
-	ALTER TABLE a ADD CONSTRAINT a_again UNIQUE (id)});
-unlike(convert_online($node, 'postgres', "'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
-is(sql($node, q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
-	'a_pkey', 'its foreign keys depend on the same index as before');
-
 # A logical slot that no publication belongs to
 SKIP:
 {
-	sql($node, 'SET client_min_messages = warning; DROP TABLE a, b; CREATE TABLE a (id int PRIMARY KEY)');
+	sql($node, 'SET client_min_messages = warning; DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY)');
 	skip 'no test_decoding', 1
 	  if $node->psql('postgres', "SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')") != 0;
 	like(convert_online($node, 'postgres', "'a', until => 'prepare'"), qr/NOTICE:  logical replication slot decoded gets an UPDATE of each row\n/,

@@ -80,29 +80,10 @@ $session = convert_behind(
 	"SELECT snowflake_convert('customers')");
 like($session->{out}, qr/ALTER TABLE public\.farther ALTER COLUMN card TYPE bigint/, 'a foreign key to a referencing table that was created meanwhile is seen');
 
-# A reference that came after the snapshot
-$session = (start_queries($node, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT snowflake_convert(\'customers\')'))[0];
-ok(!finish_queries($session), 'a conversion with an old snapshot is refused');
-like($session->{err}, qr/cannot convert a table in a transaction with isolation level REPEATABLE READ/, 'the error of an old snapshot names the isolation level');
-
 # Who waits no longer than lock_timeout
 sql($node, "CREATE TABLE busy (id int PRIMARY KEY); BEGIN; LOCK TABLE busy; PREPARE TRANSACTION 'busy'");
 sql_fails($node, "SET lock_timeout = '10ms'; SELECT snowflake_convert('busy')", qr/ERROR:  55P03/, 'a conversion obeys lock_timeout');
 sql($node, "ROLLBACK PREPARED 'busy'");
-
-# Not-null constraints have names since 18, which must be those of the parent.
-sql($node, 'CREATE TABLE parent (id serial PRIMARY KEY); CREATE TABLE child (id int NOT NULL) INHERITS (parent)');
-my $try = "SELECT count(*) FROM snowflake_convert('parent', dry_run => true)";
-if ($node->pg_version >= 18)
-{
-	sql_fails($node, $try,
-		qr/DETAIL:  constraint child_id_not_null of table public\.child is named parent_id_not_null in table public\.parent/,
-		'a not-null constraint with another name than in the parent is an obstacle');
-	sql($node, 'ALTER TABLE child NO INHERIT parent;
-		ALTER TABLE child RENAME CONSTRAINT child_id_not_null TO parent_id_not_null;
-		ALTER TABLE child INHERIT parent');
-}
-is(sql($node, $try =~ s/, dry_run => true//r), '3', 'a parent and its child are converted');
 
 # A partition that is being detached: ALTER TABLE would leave it out
 sql($node, 'CREATE TABLE parts (id bigserial, kind int) PARTITION BY LIST (kind);
@@ -119,62 +100,6 @@ foreach my $dry_run ('true', 'false')
 }
 sql($node, 'ALTER TABLE parts DETACH PARTITION parts_1 FINALIZE');
 is(sql($node, "SELECT count(*) FROM snowflake_convert('parts', 'id')"), '1', 'the table is converted when the partition is detached');
-
-# Since 18, a CHECK constraint may be not enforced.
-if ($node->pg_version >= 18)
-{
-	sql($node, 'CREATE TABLE unchecked (id bigint PRIMARY KEY CHECK (id < 10) NOT ENFORCED)');
-	is(sql($node, "SELECT count(*) FROM snowflake_convert('unchecked')"), '1',
-		'a CHECK constraint that is not enforced is no obstacle');
-}
-
-# Operators of exclusion constraints, which need an index for equality of any kind
-SKIP:
-{
-	skip 'btree_gist is not installed', 7
-	  if sql($node, "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") == 0;
-	sql($node, q{
-		CREATE EXTENSION btree_gist;
-		CREATE FUNCTION same(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 = $2';
-		CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = same, COMMUTATOR = ===);
-		ALTER OPERATOR FAMILY gist_int4_ops USING gist ADD OPERATOR 30 === (int4, int4);
-		CREATE TABLE excluding (id int PRIMARY KEY, EXCLUDE USING gist (id WITH ===) WHERE (id > 5))});
-	my $dry_run = "SELECT count(*) FROM snowflake_convert('excluding', dry_run => true)";
-	sql_fails($node, $dry_run,
-		qr/DETAIL:  exclusion constraint excluding_id_excl of table public\.excluding cannot be created again: operator does not exist: bigint public\.=== bigint/,
-		'an exclusion constraint with an operator for integers only is an obstacle');
-	sql($node, q{
-		CREATE FUNCTION same(bigint, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 = $2';
-		CREATE OPERATOR === (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = same, COMMUTATOR = ===)});
-	sql_fails($node, $dry_run, qr/operator public\.===\(bigint,bigint\) is not in the operator family of the index/,
-		'an exclusion constraint with an operator outside of the operator family is an obstacle');
-	sql($node, 'ALTER OPERATOR FAMILY gist_int8_ops USING gist ADD OPERATOR 30 === (int8, int8)');
-	is(sql($node, $dry_run =~ s/, dry_run => true//r), '2', 'an exclusion constraint is converted when its operator is in the operator family');
-
-	# Indexes whose operators have no form for a bigint and an integer
-	sql($node, q{
-		CREATE EXTENSION btree_gin;
-		CREATE TABLE looked_up (id int PRIMARY KEY, other int REFERENCES looked_up, plain int);
-		CREATE INDEX by_gist ON looked_up USING gist (id);
-		CREATE INDEX by_gin ON looked_up USING gin (other, plain);
-		CREATE INDEX by_hash ON looked_up USING hash (id);
-		CREATE INDEX by_brin ON looked_up USING brin (id);
-		CREATE INDEX kept ON looked_up USING gin (plain);
-		INSERT INTO looked_up SELECT g, 1, g FROM generate_series(1, 10000) g});
-	my $uses = sub {
-		return sql($node, "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;
-			EXPLAIN (COSTS off) SELECT FROM looked_up WHERE other = $_[0]") =~ /by_gin/;
-	};
-	ok($uses->('5'), 'an index of btree_gin is used with an integer literal');
-
-	# Since 19, btree_gin compares a bigint with an integer.
-	my $gin = $node->pg_version->major < 19 ? qr/public\.by_gin \(gin\)\n/ : qr//;
-	sql_fails($node, "SELECT snowflake_convert('looked_up')",
-		qr/queries with integer literals no longer use indexes\nDETAIL:  ${gin}public\.by_gist \(gist\)\nHINT:  Cast the literals: WHERE id = 5::bigint/,
-		'the indexes that are no longer used are named');
-	is($uses->('5'), $node->pg_version->major >= 19, '... which is so, unless the literal is cast');
-	ok($uses->('5::bigint'), '... which is cast');
-}
 
 # While a bigint that references the key is in use
 sql($node, "CREATE TABLE used (id bigserial PRIMARY KEY); CREATE TABLE uses (id bigint REFERENCES used);
