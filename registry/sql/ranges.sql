@@ -112,6 +112,18 @@ SELECT snowflake_registry.raise_sequence('shop', 'public.t', 2147483647);
 SELECT snowflake_registry.raise_sequence('shop', 'public.none', 1);
 SELECT next, floor, numbers_left FROM snowflake_registry.sequences WHERE name = 'public.t' AND database_group = 'shop';
 
+-- Nor does one that was given up, and arrives while all is stopped.
+BEGIN;
+SELECT * FROM regress_call('late', NULL, '{}', 6001, '{public.late}', floors => '{0}', counts => '{0}');
+SELECT * FROM regress_call('late', 6001, '{6002}', 6003, '{public.late}', floors => '{1000000000}', counts => '{0}');
+SELECT * FROM regress_call('late', 6003, '{}', 6004, '{public.late}');
+SELECT * FROM regress_call('early', NULL, '{}', 6005, '{public.late}', floors => '{500}', counts => '{0}');
+SELECT snowflake_registry.stop_ranges('test');
+SELECT kind FROM regress_call('late', 6001, '{}', 6002, '{public.late}', floors => '{1000000000}', counts => '{0}');
+SELECT count(*) > 0 AS resumed FROM snowflake_registry.resume_ranges(1);
+SELECT * FROM regress_call('early', 6005, '{}', 6006, '{public.late}', floors => '{500}', counts => '{0}');
+ROLLBACK;
+
 -- The last number is that of the first call, until an administrator changes it, or a
 -- lower one of the server, which acknowledges with it all that is above.
 SELECT * FROM regress_call('c', 26, '{}', 5001, '{public.t}', lasts => '{9223372036854775807}');

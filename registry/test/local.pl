@@ -108,23 +108,6 @@ $server->start;
 is(sql($server, 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
 	1, 'the worker ID was returned');
 
-# A role that may call the functions cannot have others wait for its transaction.
-my $call = q{SELECT FROM snowflake_registry.registries s, snowflake_registry.extend_grant(s.scheme, 0, 1, 1, '{}', gen_random_uuid(), 'x')};
-like(sql_error($server, "BEGIN; $call; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
-	qr/ERROR:  0A000: cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/,
-	'a transaction that has called the registry cannot be prepared');
-like(
-	sql_error($server, "BEGIN; SAVEPOINT a; $call; RELEASE a; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
-	qr/ERROR:  0A000: cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/,
-	'nor can one in which a subtransaction did that');
-foreach my $timeout ([ 0, '5s' ], [ '1min', '5s' ], [ '1s', '1s' ])
-{
-	is( $server->safe_psql('regress_ids',
-			"SET idle_in_transaction_session_timeout = '$timeout->[0]'; BEGIN; $call; SHOW idle_in_transaction_session_timeout"),
-		$timeout->[1],
-		"a transaction that has called the registry may be idle for $timeout->[1], by default $timeout->[0]");
-}
-
 # A prepared transaction locks the registry.
 $server->safe_psql('regress_ids',
 	q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});

@@ -198,59 +198,6 @@ take($winner, $twins[ $rows[0] ? 0 : 1 ]{out});
 is(call($first, $loser, v => [100]), '', 'the other one is superseded');
 like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one continues');
 
-# A server gives up a call for a floor, which is refused then.  The call arrives late, while
-# all is stopped.
-my ($h, $k) = map { new_client($_) } 'h', 'k';
-call($first, $h, z => [ 0, 0 ]);
-my $late = query_of($h, z => [ 0, 1000000000 ]);
-push @{ $h->{unconfirmed} }, $h->{token};
-like(call($first, $h, z => [ 0, 1000000000 ]), qr/^z\|\|\|0\|\|floor: /, 'a floor that skips too much is refused');
-like(call($first, $h, z => [100]), qr/^z\|1\|100\|/, '... and numbers below it are granted');
-my $floor_500 = qr/^z\|\|\|500\|h\|$/;
-like(call($first, $k, z => [ 0, 500 ]), $floor_500, 'a floor of another server waits for the one that has these');
-sql($first, "SELECT snowflake_registry.stop_ranges('a test')");
-like(sql($first, $late), qr/\|stopped: /, 'a call with the refused floor arrives late, while nothing is granted');
-sql($first, 'SELECT snowflake_registry.resume_ranges(1)');
-like(call($first, $k, z => [ 0, 500 ]), $floor_500, '... and acknowledges no floor');
-
-# A sequence is new, and is granted numbers twice, while the registry resumes: it has locked the
-# others.
-my ($m, $n) = map { new_client($_) } 'm', 'n';
-my @holding = map { $first->background_psql('postgres', extra_params => [ '-U', 'regress_server' ]) } 1 .. 2;
-my $waiting = "SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ 'resume_ranges' AND wait_event_type = 'Lock' AND wait_event =";
-call($first, $m, old => [ 100, 0 ]);
-$holding[0]->query_safe('BEGIN');
-take($m, $holding[0]->query_safe(query_of($m, old => [100]) =~ s/\n/ /gr));
-my ($resuming) = start_queries($first, 'SELECT snowflake_registry.resume_ranges(1)');
-wait_until_true($first, "$waiting 'transactionid'");
-call($first, $n, 'new' => [ 100, 0 ]);
-$holding[1]->query_safe('BEGIN');
-take($n, $holding[1]->query_safe(query_of($n, 'new' => [100]) =~ s/\n/ /gr));
-$holding[0]->query_safe('COMMIT');
-my $new = "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND transactionid IN (SELECT transactionid FROM pg_locks WHERE granted AND pid = ";
-wait_until_true($first, $new . $holding[1]->query_safe('SELECT pg_backend_pid()') . ')');
-$holding[1]->query_safe('COMMIT');
-is(finish_queries($resuming), 1, 'the registry is resumed while a sequence is new');
-like(call($first, $m, 'new' => [100]), qr/^new\|201\|300\|/, '... which continues above all that was granted');
-$_->quit foreach @holding;
-
-# A trigger would have its code executed as a superuser.
-sql($first, 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
-my $psql = $first->background_psql('postgres');
-$psql->query_safe('BEGIN');
-$psql->query_safe(query_of($winner, v => [0]) =~ s/\n/ /gr);
-my ($trigger) = start_queries($first, q{SET ROLE regress_trigger;
-	CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-	CREATE TRIGGER f BEFORE UPDATE ON snowflake_registry.range_clients FOR EACH ROW EXECUTE FUNCTION public.f()});
-wait_until_true($first, "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted");
-pass('no trigger is created while a call runs');
-$psql->query_safe('ROLLBACK');
-$psql->quit;
-is(finish_queries($trigger), 1, 'a trigger is created');
-like(failed_call($first, $winner, v => [100]), qr/ERROR:  55000: tables of the registry have triggers$/m, 'then calls are refused');
-$winner->{unconfirmed} = [];
-sql($first, 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
-
 # The registry crashes.  It continues, and has what it answered.
 crash_and_start($first);
 call($first, $_, t => [100]) foreach $a, $b;
@@ -362,13 +309,6 @@ my $i = new_client('i');
 $result = $copy->safe_psql('restored', query_of($i, w => [100]));
 take($i, $result);
 is($overlaps, 0, 'no number is granted twice by the restored one');
-
-# Otherwise, all others wait for its end.
-restart_with($copy, 'max_prepared_transactions = 5');
-sql_fails($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'", qr/ERROR:  0A000: /m,
-	'a transaction that has called cannot be prepared');
-sql_fails($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid(), 0); PREPARE TRANSACTION 'p'}, qr/ERROR:  0A000: /m,
-	'... nor one that has asked for floors');
 
 cmp_ok($ranges, '>', 25, 'ranges were recorded');
 done_testing();

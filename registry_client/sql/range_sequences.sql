@@ -391,6 +391,40 @@ SELECT calls() AS before \gset
 SELECT snowflake_set_sequence_kinds(array_agg(oid::regclass), 'local') FROM pg_class WHERE relname ~ '^many';
 SELECT calls() - :before < 75 AS few;
 
+-- who may call the registry cannot have others wait for a transaction: it is not prepared, and ends soon
+\set call 'SELECT count(*) FROM snowflake_registry.registries s, snowflake_registry.extend_grant(s.scheme, 0, 1, 1, ''{}'', gen_random_uuid(), ''x'')'
+\set VERBOSITY sqlstate
+BEGIN;
+:call;
+PREPARE TRANSACTION 'call';
+BEGIN;
+SAVEPOINT a;
+:call;
+RELEASE a;
+PREPARE TRANSACTION 'call';
+BEGIN;
+SELECT count(*) FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 0, 'p', '{postgres}', '{p}', '{9}', '{0}', '{1}', '{NULL}', '{NULL}');
+PREPARE TRANSACTION 'call';
+BEGIN;
+SELECT count(*) FROM snowflake_registry.get_floors(gen_random_uuid(), 0);
+PREPARE TRANSACTION 'call';
+\set VERBOSITY terse
+SET idle_in_transaction_session_timeout = '1s';
+BEGIN;
+:call;
+SHOW idle_in_transaction_session_timeout;
+ROLLBACK;
+SET idle_in_transaction_session_timeout = '1min';
+BEGIN;
+:call;
+SHOW idle_in_transaction_session_timeout;
+ROLLBACK;
+RESET idle_in_transaction_session_timeout;
+BEGIN;
+:call;
+SHOW idle_in_transaction_session_timeout;
+ROLLBACK;
+
 -- nothing of all this is a loss
 SELECT stopped FROM snowflake_registry.range_state;
 SET client_min_messages = error;
