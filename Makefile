@@ -37,7 +37,7 @@ DATA = $(filter-out $(notdir $(DATA_built)),$(notdir $(wildcard $(here)snowflake
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids planner vectors nextval copy usage settings uuid text trusted stat sequences identity sequence_tables sequence_resets extension_drops
+REGRESS = scheme ids planner vectors nextval copy usage settings uuid text trusted stat sequences identity sequence_tables sequence_resets extension_drops mark
 ISOLATION = nextval identity sequences mark registry
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
