@@ -1,5 +1,6 @@
 --
--- What drops the extension, while sequences use it and when none does
+-- What drops the extension, while sequences use it and when none does; and default privileges
+-- when it is created
 --
 SELECT current_database() AS here \gset
 SET client_min_messages = warning;
@@ -90,6 +91,22 @@ CREATE EXTENSION snowflake SCHEMA public;
 CREATE TABLE t (id bigserial);
 SELECT snowflake_set_sequence_kind('t_id_seq');
 INSERT INTO t DEFAULT VALUES RETURNING id > 1e17 AS is_id;
+
+-- Where nobody has EXECUTE by default, a role uses the sequences that it may use.
+DROP TABLE t;
+DROP EXTENSION snowflake;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+CREATE EXTENSION snowflake;
+CREATE TABLE t (id bigserial, n int);
+CREATE TABLE l (id bigserial, n int);
+SELECT snowflake_set_sequence_kind('t_id_seq');
+GRANT USAGE ON SCHEMA public TO regress_drops_other;
+GRANT INSERT, SELECT ON t, l TO regress_drops_other;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO regress_drops_other;
+SET ROLE regress_drops_other;
+INSERT INTO l (n) VALUES (1) RETURNING id;
+INSERT INTO t (n) VALUES (1) RETURNING id > 1e17 AS is_id;
+SELECT lastval() > 1e17 AS last, currval('t_id_seq') > 1e17 AS current;
 \c :here
 DROP DATABASE regression_drops;
 DROP ROLE regress_drops_owner, regress_drops_other;

@@ -71,5 +71,22 @@ CREATE INDEX ON made (((snowflake_parse(id, 'shardingsphere')).worker_id));
 INSERT INTO made DEFAULT VALUES;
 SELECT at = (snowflake_parse(id))."timestamp" AS same FROM made;
 
+-- snowflake_currval() in the INSERT of another row is the ID of that row
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE order_lines (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint);
+INSERT INTO orders DEFAULT VALUES;
+INSERT INTO order_lines (order_id) VALUES (snowflake_currval()) RETURNING order_id = id AS own;
+-- a function in place of nextval() is for calls, not for defaults
+CREATE TABLE others (id bigserial);
+CREATE SCHEMA mine;
+CREATE FUNCTION mine.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval()';
+SET search_path = mine, pg_catalog, public;
+SELECT nextval('others_id_seq') > 1000000 AS of_mine;
+INSERT INTO others DEFAULT VALUES RETURNING id;
+RESET search_path;
+
+DROP TABLE orders, order_lines, others;
+DROP FUNCTION mine.nextval;
+DROP SCHEMA mine;
 DROP TABLE log, t, events, ranges, old, made;
 DROP FUNCTION add_row(text), log_row();

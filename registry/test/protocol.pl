@@ -345,16 +345,6 @@ is(scalar(grep { defined get_grant($sixth, $_) } @early, @new),
 	6, 'a registry restored from a backup grants other worker IDs at once');
 is($overlaps, 0, 'no two grants overlap');
 
-# A copy that is started as it is shows in nothing: somebody has to tell.
-my $copy = server_of_backup('copy', $fifth, 'old');
-is( settings($copy, 'late', 'timeline, identity'),
-	settings($fifth, 'late', 'timeline, identity'),
-	'a copy of the registry has the same timeline and identity');
-sql($copy, "SELECT snowflake_registry.report_loss('cosid')");
-like((get_grant($copy, (new_servers('late', 1))[0]))[1],
-	qr/gives none until/,
-	'after snowflake_registry.report_loss() no worker ID is granted');
-$_->stop foreach ($fifth, $sixth, $copy);
 
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'ranges were recorded');

@@ -56,29 +56,12 @@ $session->query_safe('COMMIT');
 $session->quit;
 is(sql($a, "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
 
-# A rollback of what gives a sequence another file takes nothing away.
-my %statements = (
-	'ROLLBACK' => 'BEGIN; ALTER; NEXTVAL; ROLLBACK',
-	'ROLLBACK of TRUNCATE' => 'BEGIN; TRUNCATE rolled_table RESTART IDENTITY; NEXTVAL; ROLLBACK',
-	'ROLLBACK TO' => 'BEGIN; SAVEPOINT x; ALTER; NEXTVAL; ROLLBACK TO x; COMMIT',
-	'ROLLBACK TO of the second file' => 'BEGIN; ALTER; SAVEPOINT x; ALTER; NEXTVAL; ROLLBACK TO x; COMMIT',
-	'ROLLBACK TO after RELEASE' => 'BEGIN; SAVEPOINT x; ALTER; SAVEPOINT y; NEXTVAL; RELEASE y; ROLLBACK TO x; COMMIT',
-	'ROLLBACK after RELEASE' => 'BEGIN; SAVEPOINT x; SAVEPOINT y; ALTER; NEXTVAL; RELEASE y; RELEASE x; ROLLBACK',
-	'ROLLBACK after ROLLBACK TO' => 'BEGIN; ALTER; SAVEPOINT x; NEXTVAL; ROLLBACK TO x; NEXTVAL; ROLLBACK',
-	'ROLLBACK PREPARED' => q{BEGIN; ALTER; NEXTVAL; PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'});
+# A rollback of what gives a sequence another file takes nothing away, also after a crash.
+# (registry_client/sql/range_sequences.sql has several files.)
 my %number_of;
-sql($a, 'CREATE TABLE rolled_table ()');
-foreach my $statement (sort keys %statements)
-{
-	my $name = lc $statement =~ s/ /_/gr;
-	my $sql = $statements{$statement} =~ s/ALTER/ALTER SEQUENCE $name NO MINVALUE/gr =~ s/NEXTVAL/SELECT nextval('$name')/gr;
-
-	sql($a, "CREATE SEQUENCE $name; ALTER TABLE rolled_table ADD $name bigint; ALTER SEQUENCE $name OWNED BY rolled_table.$name");
-	sql($a, "SELECT snowflake_set_sequence_kind('$name', 'range')");
-	my @rolled_back = split /\n/, sql($a, $sql);
-	$number_of{$name} = sql($a, "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
-	cmp_ok($number_of{$name}, '>', $rolled_back[-1], "numbers continue after $statement");
-}
+sql($a, q{CREATE TABLE rolled (id serial); SELECT snowflake_set_sequence_kind('rolled_id_seq', 'range');
+	BEGIN; TRUNCATE rolled RESTART IDENTITY; SELECT nextval('rolled_id_seq'); ROLLBACK});
+$number_of{rolled_id_seq} = sql($a, "SELECT nextval('rolled_id_seq')");
 
 # What sets the position unseen
 sql($a, "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
@@ -96,8 +79,6 @@ foreach my $name ('former', 'renamed')
 my @shared = map { split /\n/, sql($a, "SELECT nextval('$_') FROM generate_series(1, 150)") } ('former', 'renamed') x 3;
 is(scalar(keys %{ { map { $_ => 1 } @shared } }), 900, 'two sequences of one name have numbers of their own');
 $number_of{$_} = max(@shared) foreach 'former', 'renamed';
-
-sql($a, 'DELETE FROM rolled_table');
 
 # A number that a client has is not returned again after a crash, although no row has it.
 sql($a, "CREATE SEQUENCE client; SELECT snowflake_set_sequence_kind('client', 'range')");

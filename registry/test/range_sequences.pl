@@ -200,22 +200,8 @@ take($_, 'narrower_id_seq', 2) foreach $a, $b;
 query($b, q{DROP TABLE narrower; CREATE TABLE narrower (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('narrower_id_seq', 'range')});
 take($_, 'narrower_id_seq', 200) foreach $b, $a;
 
-# Two sequences of a name with different ends use one slot.
-query($a, q{
-	CREATE SEQUENCE twin AS int MAXVALUE 1000000;
-	SELECT snowflake_set_sequence_kind('twin', 'range'), nextval('twin');
-	ALTER SEQUENCE twin RENAME TO twin_old;
-	CREATE SEQUENCE twin AS int MAXVALUE 2000000;
-	SECURITY LABEL FOR snowflake ON SEQUENCE twin IS 'range database=postgres name=public.twin'});
-my $lost = sub { return registered('public.twin', 'next') };
-my %turns = map { $_ => $a->background_psql('postgres', on_error_die => 1) } qw(twin twin_old);
-my $before = $lost->();
-my @turns = map { my $name = $_ % 2 ? 'twin' : 'twin_old'; $turns{$name}->query_safe("SELECT nextval('$name')") } 1 .. 40;
-rises('numbers of two sequences of a name increase', @turns);
-cmp_ok($lost->() - $before, '<=', 400, '... and neither loses those of the other one');
-$_->quit foreach values %turns;
-
-# ... also while the registry answers for one of them, and when one has no number left.
+# Two sequences of a name with different ends use one slot (registry_client/sql/range_sequences.sql),
+# also while the registry answers for one of them, and when one has no number left.
 query($a, q{
 	CREATE SEQUENCE long AS int MAXVALUE 2000000;
 	SELECT snowflake_set_sequence_kind('long', 'range');

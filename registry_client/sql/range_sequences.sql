@@ -171,6 +171,96 @@ ROLLBACK;
 SELECT snowflake_set_sequence_kind('rolled', 'local');
 SELECT nextval('rolled') > :number AS increases;
 
+-- nor does a rollback of one of several files, of TRUNCATE, or of a prepared transaction
+CREATE TABLE rolled_table (id serial);
+ALTER SEQUENCE rolled_table_id_seq RENAME TO rolled1;
+SELECT snowflake_set_sequence_kind('rolled1', 'range');
+BEGIN;
+TRUNCATE rolled_table RESTART IDENTITY;
+SELECT nextval('rolled1') AS number \gset
+ROLLBACK;
+SELECT nextval('rolled1') > :number AS increases;
+SELECT nextval('rolled1') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled1', 'local');
+SELECT nextval('rolled1') > :number AS local;
+CREATE SEQUENCE rolled2;
+SELECT snowflake_set_sequence_kind('rolled2', 'range');
+BEGIN;
+SAVEPOINT x;
+ALTER SEQUENCE rolled2 NO MINVALUE;
+SELECT nextval('rolled2') AS number \gset
+ROLLBACK TO x;
+COMMIT;
+SELECT nextval('rolled2') > :number AS increases;
+SELECT nextval('rolled2') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled2', 'local');
+SELECT nextval('rolled2') > :number AS local;
+CREATE SEQUENCE rolled3;
+SELECT snowflake_set_sequence_kind('rolled3', 'range');
+BEGIN;
+ALTER SEQUENCE rolled3 NO MINVALUE;
+SAVEPOINT x;
+ALTER SEQUENCE rolled3 NO MINVALUE;
+SELECT nextval('rolled3') AS number \gset
+ROLLBACK TO x;
+COMMIT;
+SELECT nextval('rolled3') > :number AS increases;
+SELECT nextval('rolled3') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled3', 'local');
+SELECT nextval('rolled3') > :number AS local;
+CREATE SEQUENCE rolled4;
+SELECT snowflake_set_sequence_kind('rolled4', 'range');
+BEGIN;
+SAVEPOINT x;
+ALTER SEQUENCE rolled4 NO MINVALUE;
+SAVEPOINT y;
+SELECT nextval('rolled4') AS number \gset
+RELEASE y;
+ROLLBACK TO x;
+COMMIT;
+SELECT nextval('rolled4') > :number AS increases;
+SELECT nextval('rolled4') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled4', 'local');
+SELECT nextval('rolled4') > :number AS local;
+CREATE SEQUENCE rolled5;
+SELECT snowflake_set_sequence_kind('rolled5', 'range');
+BEGIN;
+SAVEPOINT x;
+SAVEPOINT y;
+ALTER SEQUENCE rolled5 NO MINVALUE;
+SELECT nextval('rolled5') AS number \gset
+RELEASE y;
+RELEASE x;
+ROLLBACK;
+SELECT nextval('rolled5') > :number AS increases;
+SELECT nextval('rolled5') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled5', 'local');
+SELECT nextval('rolled5') > :number AS local;
+CREATE SEQUENCE rolled6;
+SELECT snowflake_set_sequence_kind('rolled6', 'range');
+BEGIN;
+ALTER SEQUENCE rolled6 NO MINVALUE;
+SAVEPOINT x;
+SELECT nextval('rolled6') AS number \gset
+ROLLBACK TO x;
+SELECT nextval('rolled6') AS number \gset
+ROLLBACK;
+SELECT nextval('rolled6') > :number AS increases;
+SELECT nextval('rolled6') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled6', 'local');
+SELECT nextval('rolled6') > :number AS local;
+CREATE SEQUENCE rolled7;
+SELECT snowflake_set_sequence_kind('rolled7', 'range');
+BEGIN;
+ALTER SEQUENCE rolled7 NO MINVALUE;
+SELECT nextval('rolled7') AS number \gset
+PREPARE TRANSACTION 'x';
+ROLLBACK PREPARED 'x';
+SELECT nextval('rolled7') > :number AS increases;
+SELECT nextval('rolled7') AS number \gset
+SELECT snowflake_set_sequence_kind('rolled7', 'local');
+SELECT nextval('rolled7') > :number AS local;
+
 -- local numbers are above those that were granted, whatever was done meanwhile
 CREATE FUNCTION local_after(command text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -359,6 +449,7 @@ SELECT calls() AS before \gset
 CALL alternate(150);
 DO $$ BEGIN FOR i IN 1 .. 20 LOOP CALL alternate(1); COMMIT; END LOOP; END $$;
 SELECT calls() - :before < 12 AS few, count(*) = count(DISTINCT n) AS distinct, max(n) <= 1500 AS low FROM shared;
+SELECT bool_and(rises) AS rises FROM (SELECT n > lag(n, 1, 0::bigint) OVER (ORDER BY ctid) AS rises FROM shared) s;
 DO $$
 BEGIN
     FOR i IN 1 .. 1500 LOOP
@@ -424,6 +515,15 @@ BEGIN;
 :call;
 SHOW idle_in_transaction_session_timeout;
 ROLLBACK;
+
+-- who may see the connection string, and change it
+SELECT count(*) FROM pg_settings WHERE name = 'snowflake.registry';
+\set VERBOSITY sqlstate
+SET ROLE regress_owner;
+SHOW snowflake.registry;
+RESET ROLE;
+SET snowflake.registry = '';
+\set VERBOSITY terse
 
 -- nothing of all this is a loss
 SELECT stopped FROM snowflake_registry.range_state;

@@ -120,19 +120,6 @@ foreach my $direction ('+', '-')
 is(query(q{SELECT count(*) FROM (SELECT v - lag(v) OVER (ORDER BY v) AS distance FROM got) d WHERE distance < 99}),
 	0, '... in whichever direction each of them counts');
 
-# Privileges: default privileges of roles that take EXECUTE from everybody
-query(q{
-	CREATE DATABASE private;
-	\c private
-	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigserial, n int); CREATE TABLE l (id bigserial, n int);
-	SELECT snowflake_set_sequence_kind('t_id_seq');
-	CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON t, l TO app; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app});
-is( $node->safe_psql('private', "INSERT INTO l (n) VALUES (1) RETURNING id; INSERT INTO t (n) VALUES (1) RETURNING id $ID;
-		SELECT lastval() $ID, currval('t_id_seq') $ID", extra_params => [ '-U', 'app' ]),
-	"1\nt\nt|t", 'without EXECUTE by default, a role uses the sequences that it may use');
-
 # Single-user mode
 $node->stop;
 my %without = (options => [ '-c', 'shared_preload_libraries=' ]);

@@ -1,5 +1,5 @@
 # docs/migrating.md: what finds calls of nextval() by name finds all of them, in the
-# database and in files; and why currval() and nextval() are not to be replaced by others.
+# database and in files.  (sql/usage.sql has why currval() and nextval() are not to be replaced.)
 
 use File::Path;
 use Page;
@@ -70,22 +70,5 @@ sql($node, q{
 	DROP SEQUENCE IF EXISTS orders_id_seq});
 sql_fails($node, "SELECT $_()", qr/42P01: relation "(?:public\.)?orders_id_seq" does not exist/, "$_() fails")
   foreach 'last_order', 'add_order';
-
-# Why not to replace currval(): it is the last ID of any table.
-is(sql($node, q{
-	CREATE TABLE order_lines (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint);
-	INSERT INTO orders DEFAULT VALUES;
-	INSERT INTO order_lines (order_id) VALUES (snowflake_currval()) RETURNING order_id = id}),
-	't', 'snowflake_currval() in the INSERT of another row is the ID of that row');
-sql_fails($node, q{SELECT nextval('orders_id_seq')}, qr/42P01: relation "orders_id_seq" does not exist/, 'a call that was forgotten fails');
-
-# Why not to override it: the default calls the original.
-sql($node, q{
-	CREATE SCHEMA mine;
-	CREATE FUNCTION mine.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval()'});
-is(sql($node, q{
-	SET search_path = mine, pg_catalog, public;
-	SELECT nextval('others_id_seq') > 1000000;
-	INSERT INTO others DEFAULT VALUES RETURNING id}), "t\n1", 'defaults call the original nextval() in spite of an override');
 
 Page::all_taken();
