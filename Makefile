@@ -38,7 +38,7 @@ HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
 REGRESS = scheme ids planner vectors nextval copy usage settings uuid text trusted stat sequences identity sequence_tables sequence_resets extension_drops mark
-ISOLATION = nextval identity sequences mark registry
+ISOLATION = nextval identity sequences mark registry extension_drops
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 PROVE_FLAGS += -I $(abspath $(here)test/perl)

@@ -92,9 +92,12 @@ CREATE TABLE t (id bigserial);
 SELECT snowflake_set_sequence_kind('t_id_seq');
 INSERT INTO t DEFAULT VALUES RETURNING id > 1e17 AS is_id;
 
--- Where nobody has EXECUTE by default, a role uses the sequences that it may use.
+-- snowflake_convert requires snowflake
 DROP TABLE t;
 DROP EXTENSION snowflake;
+CREATE EXTENSION snowflake_convert;
+
+-- Where nobody has EXECUTE by default, a role uses the sequences that it may use.
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 CREATE EXTENSION snowflake;
 CREATE TABLE t (id bigserial, n int);

@@ -218,3 +218,11 @@ SELECT * FROM snowflake_parse((1::bigint << 22) | (2 << 16) | 3, 'hazelcast');
 -- the 64th bit is like any other if the scheme has it
 SELECT * FROM snowflake_parse(-1, 'discord');
 SELECT * FROM snowflake_parse(-9223372036854775808, 'instagram');
+
+-- where a block takes whole ticks, it leaves no number out
+SELECT count(*) - count(*) FILTER (WHERE ids = 4096) <= 2 AS full_ticks
+FROM (SELECT count(*) AS ids FROM snowflake_nextval(200000) id GROUP BY snowflake_timestamp(id)) t;
+-- one of eight minutes can be cancelled
+\set VERBOSITY sqlstate
+SET statement_timeout = '200ms';
+SELECT count(*) FROM (SELECT snowflake_nextval(2000000000) OFFSET 0) i;

@@ -30,15 +30,14 @@ my $ranges = 0;
 my $overlaps = 0;
 my $tokens = 0;
 
-sub new_servers ($scheme, $n, %params)
+sub new_servers ($scheme, $n)
 {
 	return map {
 		{
 			scheme => $scheme,
 			clock => 0,
 			tokens => [],
-			name => sprintf('server%d', ++$tokens),
-			%params
+			name => sprintf('server%d', ++$tokens)
 		}
 	} 1 .. $n;
 }
@@ -70,9 +69,8 @@ sub get_query ($server)
 	$server->{next_id} = id_at($server->{scheme}, $server->{clock});
 	$server->{token} = new_token();
 	return sprintf(
-		q{SELECT worker_id, until FROM snowflake_registry.get_grant('%s', 0, %s, %d, %s, '%s', '%s')},
-		$schemes{ $server->{scheme} }{name}, $server->{wanted} // 'NULL',
-		$server->{next_id}, token_array($server), $server->{token},
+		q{SELECT worker_id, until FROM snowflake_registry.get_grant('%s', 0, NULL, %d, %s, '%s', '%s')},
+		$schemes{ $server->{scheme} }{name}, $server->{next_id}, token_array($server), $server->{token},
 		$server->{name});
 }
 

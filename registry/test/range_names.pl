@@ -63,13 +63,6 @@ sql($a, q{CREATE TABLE rolled (id serial); SELECT snowflake_set_sequence_kind('r
 	BEGIN; TRUNCATE rolled RESTART IDENTITY; SELECT nextval('rolled_id_seq'); ROLLBACK});
 $number_of{rolled_id_seq} = sql($a, "SELECT nextval('rolled_id_seq')");
 
-# What sets the position unseen
-sql($a, "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
-sql($a, "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence_kind('unseen', 'range')");
-sql($a, "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
-$number_of{unseen} = sql($a, "SELECT nextval('unseen')");
-is($number_of{unseen}, 2, 'the position of a range sequence is not where its numbers are');
-
 # A sequence that was renamed shares its numbers with one that has the former name.
 foreach my $name ('former', 'renamed')
 {

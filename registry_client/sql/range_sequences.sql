@@ -516,6 +516,23 @@ BEGIN;
 SHOW idle_in_transaction_session_timeout;
 ROLLBACK;
 
+-- a prepared transaction that resets a snowflake sequence leaves it exhausted
+CREATE TABLE prepared (id bigserial, n int);
+SELECT snowflake_set_sequence_kind('prepared_id_seq');
+BEGIN;
+TRUNCATE prepared RESTART IDENTITY;
+SAVEPOINT x;
+ALTER SEQUENCE prepared_id_seq RESTART 5;
+ROLLBACK TO x;
+PREPARE TRANSACTION 'x';
+COMMIT PREPARED 'x';
+SELECT last_value, is_called FROM prepared_id_seq;
+-- the position of a range sequence, which can be set unseen, is not where its numbers are
+CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid';
+CREATE SEQUENCE unseen;
+SELECT snowflake_set_sequence_kind('unseen', 'range');
+SELECT nextval('unseen'), server_setval('unseen', 5);
+SELECT nextval('unseen');
 -- who may see the connection string, and change it
 SELECT count(*) FROM pg_settings WHERE name = 'snowflake.registry';
 \set VERBOSITY sqlstate

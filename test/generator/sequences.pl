@@ -37,14 +37,8 @@ like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'', 'ea
 is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'",
 		'early'), "t\nt", 'and exhausted by the next call');
 
-# The position of a temporary sequence of another session is not known.
-my $one = $node->background_psql('postgres');
-$one->query_safe(q{CREATE TEMPORARY SEQUENCE hidden; SELECT snowflake_set_sequence_kind('hidden')});
-is(query(q{SELECT kind, problem FROM snowflake_sequences WHERE sequence::text LIKE '%hidden'}), 'snowflake|', 'a temporary sequence of another session is no problem');
-$one->quit;
-
 # A crash, with a change of kind that did not commit, and one that did
-$one = $node->background_psql('postgres');
+my $one = $node->background_psql('postgres');
 $one->query_safe(q{CREATE SEQUENCE c1; CREATE SEQUENCE c2; SELECT nextval('c1'), nextval('c2')});
 query('CHECKPOINT');
 query(q{SELECT snowflake_set_sequence_kind('c2')});

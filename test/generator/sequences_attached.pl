@@ -54,17 +54,4 @@ query("BEGIN; $detach; DELETE FROM pg_depend WHERE refobjid = (SELECT oid FROM p
 query('CREATE SCHEMA other; CREATE EXTENSION snowflake SCHEMA other', 'part');
 is(query("INSERT INTO app.t (n) VALUES (2) RETURNING id $ID", 'part'), 't', 'CREATE EXTENSION attaches over labels');
 
-#
-# Statements that drop the extension, beside one that sets a kind (sql/extension_drops.sql has the rest)
-#
-query(q{CREATE ROLE owner; CREATE ROLE other; CREATE DATABASE drops OWNER owner});
-query(q{SET ROLE owner; CREATE SCHEMA m; CREATE EXTENSION snowflake SCHEMA m; CREATE TABLE m.t (id bigserial); SELECT m.snowflake_set_sequence_kind('m.t_id_seq')}, 'drops');
-my $holder = $node->background_psql('drops');
-$holder->query_safe(q{BEGIN; SELECT m.snowflake_set_sequence_kind('m.t_id_seq', 'local'); SELECT m.snowflake_set_sequence_kind('m.t_id_seq')});
-like(fails("SET ROLE other; SET lock_timeout = '1ms'; $_", 'drops'), qr/must be owner|permission denied/, "$_: who may not gets the server's error, and waits for nobody")
-  foreach 'DROP EXTENSION snowflake', 'DROP SCHEMA m CASCADE', 'DROP OWNED BY owner';
-is(fails(q{SET ROLE other; SET lock_timeout = '1ms'; DROP OWNED BY other}, 'drops'), '', 'what does not reach the extension waits for nobody, either');
-like(fails(q{SET ROLE owner; SET lock_timeout = '1ms'; DROP EXTENSION snowflake}, 'drops'), qr/lock timeout/, 'what does waits for who sets a kind');
-$holder->query_safe('ROLLBACK');
-$holder->quit;
 done_testing();
