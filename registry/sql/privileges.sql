@@ -4,6 +4,7 @@
 -- registry's.  registry/test/privileges.pl has what servers call.
 SET client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS snowflake;
+DROP SCHEMA IF EXISTS snowflake_registry;
 \set SHOW_CONTEXT never
 \pset null -
 \pset format unaligned
@@ -203,7 +204,7 @@ CREATE FUNCTION snowflake_registry.hash(uuid) RETURNS bytea LANGUAGE plpgsql AS 
 CREATE FUNCTION snowflake_registry.check_database() RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';
 CREATE FUNCTION snowflake_registry.lock(text, boolean) RETURNS record LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';
 RESET ROLE;
-CALL give_database(current_user::regrole);
+CALL give_database(quote_ident(current_user)::regrole);
 SELECT * FROM make_calls('was');
 -- nor if a variable has a type of its owner, or if the new schema is given to a superuser
 SET ROLE regress_app;
