@@ -57,7 +57,8 @@ with_progress()
 	shift
 	outcome=0
 	"$@" || outcome=$?
-	kill "$ticker" 2>/dev/null
+	# Another signal is lost if it comes before the program has begun.
+	kill -KILL "$ticker" 2>/dev/null
 	wait "$ticker" 2>/dev/null || true
 	return "$outcome"
 }
