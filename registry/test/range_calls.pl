@@ -1,4 +1,5 @@
-# Calls for ranges of sequences: how many there are, and that none holds up others.
+# Calls for ranges of sequences: how many there are, that none holds up others, and what else happens
+# to a sequence while one is on its way.
 
 use Proxy;
 use SnowflakeTest;
