@@ -11,7 +11,7 @@ COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
 CREATE FUNCTION snowflake_registry.lock_range_sequences(
     databases text[],
     names text[])
-RETURNS void
+RETURNS integer[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -20,36 +20,44 @@ DECLARE
     before text := current_setting('lock_timeout');
     q record;
     left_ms bigint;
+    busy integer[] := '{}';
 BEGIN
     -- In the order of names: otherwise, A and B each wait for a name that the other one
     -- has locked.  One that somebody keeps locked must not hold up the others for long:
-    -- it is left out, and get_ranges() says so.
+    -- it is left out, and get_ranges() says so.  That does not try again to lock it: SKIP
+    -- LOCKED waits for who updates a row that another one had updated a moment ago.
     FOR q IN
-        SELECT DISTINCT d.database_group, n.name
-        FROM unnest(databases, names) n(database, name)
+        SELECT d.database_group, n.name, array_agg(n.n::integer) AS positions
+        FROM unnest(databases, names) WITH ORDINALITY n(database, name, n)
             JOIN snowflake_registry.range_databases d ON d.database = n.database
+        GROUP BY d.database_group, n.name
         ORDER BY d.database_group, n.name
     LOOP
         PERFORM FROM snowflake_registry.range_sequences s
         WHERE s.database_group = q.database_group AND s.name = q.name
         FOR UPDATE SKIP LOCKED;
+        CONTINUE WHEN FOUND;
         left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
-        CONTINUE WHEN FOUND OR left_ms <= 0;
-        PERFORM set_config('lock_timeout', left_ms::text, true);
         BEGIN
+            IF left_ms <= 0 THEN
+                RAISE lock_not_available;
+            END IF;
+            PERFORM set_config('lock_timeout', left_ms::text, true);
             PERFORM FROM snowflake_registry.range_sequences s
             WHERE s.database_group = q.database_group AND s.name = q.name
             FOR UPDATE;
         EXCEPTION WHEN lock_not_available THEN
+            busy := busy || q.positions;
         END;
         PERFORM set_config('lock_timeout', before, true);
     END LOOP;
+    RETURN busy;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
 'internal: lock the sequences of a call until the end of the transaction, but those
-that others have locked for long';
+that others have locked for long; returns the positions of these';
 
 CREATE FUNCTION snowflake_registry.grant_range(
     INOUT s snowflake_registry.range_sequences,

@@ -45,6 +45,7 @@ DECLARE
     s snowflake_registry.range_sequences;
     u record;
     g record;
+    busy_positions integer[];
     busy boolean;
     in_order boolean;
     remaining bigint;
@@ -94,7 +95,7 @@ BEGIN
                     WHERE q.database_group = d.database_group AND q.name = w.name)
     ORDER BY d.database_group, w.name, w.floor DESC
     ON CONFLICT DO NOTHING;
-    PERFORM snowflake_registry.lock_range_sequences(databases, names);
+    busy_positions := snowflake_registry.lock_range_sequences(databases, names);
     grant_time_ms := extract(epoch FROM (noticed.settings).grant_time) * 1000;
 
     FOR u IN
@@ -104,11 +105,9 @@ BEGIN
             LEFT JOIN snowflake_registry.range_databases d ON d.database = r.database
         ORDER BY r.n
     LOOP
+        busy := u.n = ANY (busy_positions);
         SELECT * INTO s FROM snowflake_registry.range_sequences q
-        WHERE q.database_group = u.database_group AND q.name = u.name
-        FOR UPDATE SKIP LOCKED;
-        busy := NOT FOUND AND EXISTS (SELECT FROM snowflake_registry.range_sequences q
-                                      WHERE q.database_group = u.database_group AND q.name = u.name);
+        WHERE q.database_group = u.database_group AND q.name = u.name AND NOT busy;
         "position" := u.n;
         first_number := NULL;
         last_number := NULL;
