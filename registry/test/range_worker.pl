@@ -134,7 +134,11 @@ take($a, 250);
 is(calls_of('a'), 1, 'the server is the same client after its connection was ended');
 unlike(slurp_file($a->logfile), $crash, 'the end of the connection is no crash');
 
-# The answer to a call is lost: the commit hangs, as synchronous standbys are away.
+# The answer to a call is lost: the commit hangs, as synchronous standbys are away.  The other
+# server does not call meanwhile.
+my $worker_of_b = server_process($b, 'snowflake ranges');
+kill 'STOP', $worker_of_b;
+wait_until('calls of the other server that end', sub { asked(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'b' AND state <> 'idle'}) == 0 });
 my $before = next_number();
 require_nobody($registry);
 mark_log($a);
@@ -158,6 +162,7 @@ is(finish_queries($waiting), 1, 'who waited for numbers gets them when commits a
 note_numbers($a, $waiting->{out});
 my $after = next_number();
 take($a, 5000) while $last{a} < $after;
+kill 'CONT', $worker_of_b;
 is(join(' ', grep { !$given{$_} } $before .. $after - 1), '', 'calls that hang use up no numbers');
 
 # All that is not durable is only in memory: nothing is left of it after a crash.
