@@ -20,12 +20,13 @@ DECLARE
     before text := current_setting('lock_timeout');
     q record;
     left_ms bigint;
-    busy integer[] := '{}';
+    left_out integer[] := '{}';
 BEGIN
     -- In the order of names: otherwise, A and B each wait for a name that the other one
     -- has locked.  One that somebody keeps locked must not hold up the others for long:
     -- it is left out, and get_ranges() says so.  That does not try again to lock it: SKIP
-    -- LOCKED waits for who updates a row that another one had updated a moment ago.
+    -- LOCKED waits for who updates a row that another one had updated a moment ago.  One
+    -- that is not there is left out, too, as it can be there a moment later.
     FOR q IN
         SELECT d.database_group, n.name, array_agg(n.n::integer) AS positions
         FROM unnest(databases, names) WITH ORDINALITY n(database, name, n)
@@ -46,18 +47,21 @@ BEGIN
             PERFORM FROM snowflake_registry.range_sequences s
             WHERE s.database_group = q.database_group AND s.name = q.name
             FOR UPDATE;
-        EXCEPTION WHEN lock_not_available THEN
-            busy := busy || q.positions;
+            IF NOT FOUND THEN
+                RAISE no_data_found;
+            END IF;
+        EXCEPTION WHEN lock_not_available OR no_data_found THEN
+            left_out := left_out || q.positions;
         END;
         PERFORM set_config('lock_timeout', before, true);
     END LOOP;
-    RETURN busy;
+    RETURN left_out;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
 'internal: lock the sequences of a call until the end of the transaction, but those
-that others have locked for long; returns the positions of these';
+that others have locked for long, or that are not there; returns the positions of these';
 
 CREATE FUNCTION snowflake_registry.grant_range(
     INOUT s snowflake_registry.range_sequences,

@@ -45,7 +45,7 @@ DECLARE
     s snowflake_registry.range_sequences;
     u record;
     g record;
-    busy_positions integer[];
+    left_out integer[];
     busy boolean;
     in_order boolean;
     remaining bigint;
@@ -95,7 +95,7 @@ BEGIN
                     WHERE q.database_group = d.database_group AND q.name = w.name)
     ORDER BY d.database_group, w.name, w.floor DESC
     ON CONFLICT DO NOTHING;
-    busy_positions := snowflake_registry.lock_range_sequences(databases, names);
+    left_out := snowflake_registry.lock_range_sequences(databases, names);
     grant_time_ms := extract(epoch FROM (noticed.settings).grant_time) * 1000;
 
     FOR u IN
@@ -105,9 +105,11 @@ BEGIN
             LEFT JOIN snowflake_registry.range_databases d ON d.database = r.database
         ORDER BY r.n
     LOOP
-        busy := u.n = ANY (busy_positions);
         SELECT * INTO s FROM snowflake_registry.range_sequences q
-        WHERE q.database_group = u.database_group AND q.name = u.name AND NOT busy;
+        WHERE q.database_group = u.database_group AND q.name = u.name AND u.n <> ALL (left_out);
+        -- Otherwise, A does not find a name, B adds it, and both are granted the same numbers.
+        busy := u.n = ANY (left_out) AND EXISTS (SELECT FROM snowflake_registry.range_sequences q
+                                                 WHERE q.database_group = u.database_group AND q.name = u.name);
         "position" := u.n;
         first_number := NULL;
         last_number := NULL;

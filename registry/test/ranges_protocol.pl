@@ -156,14 +156,15 @@ wait_until_true($first, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_ev
 like(failed_call($first, $a, t => [100]), qr/ERROR:  55P03: the previous call of this server is still in progress$/m,
 	'a call that was given up hangs in its commit: the next one of the server fails at once');
 is($hung->{out}, '', 'nothing is answered before the synchronous standby has it');
-my ($busy) = start_queries($first, query_of($b, t => [ 100, 150 ], u => [ 100, 0 ]));
+my ($busy) = start_queries($first, query_of($b, t => [ 100, 150 ], u => [ 100, 0 ], unknown => [100]));
 my ($other) = start_queries($first, query_of($c, v => [ 100, 0 ]));
 wait_until_true($first, "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 pass('calls for other sequences are not held up');
 kill 'CONT', $receiver;
 finish_queries($hung, $busy, $other);
 take($b, $busy->{out});
-like($busy->{out}, qr/^t\|\|\|\|\|busy: .*\nu\|\d+\|\d+\|0\|\|$/, 'another server is granted no numbers of the same sequence, but of others');
+like($busy->{out}, qr/^t\|\|\|\|\|busy: .*\nu\|\d+\|\d+\|0\|\|\nunknown\|\|\|\|\|unknown: .*$/,
+	'another server is granted no numbers of the same sequence, but of others, and is told which is not known');
 take($c, $other->{out});
 my ($lost) = $hung->{out} =~ /^(t\|\d+\|\d+)/;
 like(call($first, $a, t => [100]), qr/^\Q$lost\E\|/, 'what was granted to a call that was given up is granted again');
