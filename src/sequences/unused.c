@@ -54,7 +54,7 @@ snowflake_note_used(Oid relid)
 }
 
 /*
- * Has nobody used a sequence, which the caller has locked?
+ * Has nobody used a sequence?  If the caller has not locked it, somebody can do so now.
  */
 bool
 snowflake_is_noted_unused(Oid relid)
