@@ -156,6 +156,7 @@ DECLARE
     detail text;
 BEGIN
     PERFORM snowflake_registry.create(worker, worker, failovers => 0, new => true);
+    ASSERT false, 'there is an error';
 EXCEPTION WHEN invalid_parameter_value THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     ASSERT detail LIKE 'This server generates IDs with worker ID ' || worker || ' ("snowflake.worker_id").%';
@@ -335,6 +336,7 @@ DECLARE
     detail text;
 BEGIN
     PERFORM r.get('{5}', 99, minutes => 1000);
+    ASSERT false, 'there is an error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     ASSERT substring(detail FROM 'next ID is ([-0-9:. ]*\+00)')::timestamptz - substring(detail FROM 'clock reads ([-0-9:. ]*\+00)')::timestamptz
@@ -359,6 +361,7 @@ DECLARE
     detail text;
 BEGIN
     PERFORM r.get('{}', 99);
+    ASSERT false, 'there is an error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     ASSERT substring(detail FROM 'free at ([-0-9:. ]*\+00)')::timestamptz - now() BETWEEN interval '6 min' AND interval '8 min';

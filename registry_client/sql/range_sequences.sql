@@ -500,7 +500,7 @@ BEGIN;
 SELECT count(*) FROM snowflake_registry.get_floors(gen_random_uuid(), 0);
 PREPARE TRANSACTION 'call';
 \set VERBOSITY terse
-SET idle_in_transaction_session_timeout = '1s';
+SET idle_in_transaction_session_timeout = '4s';
 BEGIN;
 :call;
 SHOW idle_in_transaction_session_timeout;
