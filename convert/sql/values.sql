@@ -41,6 +41,7 @@ ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (250) TO (1000);
 INSERT INTO parts (n) SELECT generate_series(1, 500);
 CREATE TRIGGER touch BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION touch();
 CREATE OR REPLACE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 * 3';
+SET timezone = 'UTC';
 SELECT min(doubled), max(doubled), min(hour) FROM t;
 -- all columns of all rows, keys too, which as text are the same afterwards
 \set of_t 'SELECT ''t'', count(*), md5(string_agg(concat_ws(''|'', id, n, at, doubled, hour, big, coalesce(small, ''null''), bits, flag, coalesce(touched::text, ''null''), added, random), '';'' ORDER BY id)) FROM t'
