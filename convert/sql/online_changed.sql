@@ -324,6 +324,14 @@ COMMENT ON CONSTRAINT tr ON t IS 'constraint';
 CALL snowflake_convert_online('t', give_up_after => '178000000 years');
 SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr';
 
+-- a row that is not below new IDs, and came after these were looked for first
+:begin
+CREATE TABLE t (id serial PRIMARY KEY, v int);
+CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO shop.t (id, v) VALUES (9000000000000000000, 1); END';
+CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('ALTER INDEX') EXECUTE FUNCTION late();
+:convert
+DROP EVENT TRIGGER late;
+
 -- code of the owner, which is called when the definition of an index is analyzed, and fires triggers
 -- in the backfill, but as the owner only
 :begin
