@@ -501,6 +501,10 @@ CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN CREATE V
 CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late();
 SET search_path = pg_temp, public;
 CALL snowflake_convert_online('public.t', 'id');
+-- ... also of a partition that comes then
+CREATE OR REPLACE FUNCTION public.late() RETURNS event_trigger LANGUAGE plpgsql AS
+'BEGIN CREATE TABLE public.last PARTITION OF public.t FOR VALUES FROM (100) TO (200); CREATE INDEX late ON public.last (id); END';
+CALL snowflake_convert_online('public.t', 'id');
 DROP EVENT TRIGGER late;
 SET ROLE regress_shop;
 CREATE VIEW public.late AS SELECT id FROM part;

@@ -244,11 +244,14 @@ SELECT indexrelid FROM this_idx idx
 -- name: swap_names
 SELECT array_agg(oid::regclass)::text FROM pg_class WHERE oid = ANY ($tables::oid[])
 
--- What depends on a column with a counterpart.
+-- What depends on a column with a counterpart, also of a partition that an event trigger created.
 -- The names alone say which columns these are, so that this is quick.
 -- name: dependents_of_columns
+WITH RECURSIVE member(relid) AS (
+  SELECT unnest($tables::oid[])
+  UNION SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid)
 SELECT {describe(d)}
-FROM unnest($tables::oid[]) member(relid) JOIN pg_attribute a ON a.attrelid = member.relid
+FROM member JOIN pg_attribute a ON a.attrelid = member.relid
   JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = {new_name(a.attname)}
   JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
     AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)
