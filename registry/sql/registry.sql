@@ -149,30 +149,6 @@ SELECT snowflake_registry.create(1, 10, 'baidu,tick=60s', grant_time => '59 s');
 SELECT snowflake_registry.create(1, 10, reach => '19 min 59 s');
 SELECT snowflake_registry.create(1, 10, reach => '366 days');
 SELECT snowflake_registry.create(1, 10, grant_time => '-1 min', reach => '1 min');
--- nor the worker ID of this server, but for another scheme; nor is it added
-DO $$
-DECLARE
-    worker int := current_setting('snowflake.worker_id');
-    detail text;
-BEGIN
-    PERFORM snowflake_registry.create(worker, worker, failovers => 0, new => true);
-    ASSERT false, 'there is an error';
-EXCEPTION WHEN invalid_parameter_value THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-    ASSERT detail LIKE 'This server generates IDs with worker ID ' || worker || ' ("snowflake.worker_id").%';
-END
-$$;
-SELECT count(*) FROM snowflake_registry.registries;
-SELECT current_setting('snowflake.worker_id') AS worker \gset
-SET client_min_messages = error;
-BEGIN;
-SELECT snowflake_registry.create(:worker, :worker, 'leaf', failovers => 0, new => true);
-SELECT snowflake_registry.create(:worker + 1, :worker + 1, failovers => 0, new => true);
-\set VERBOSITY sqlstate
-SELECT snowflake_registry.alter(NULL, first_worker_id => :worker, new => true);
-\set VERBOSITY default
-ROLLBACK;
-RESET client_min_messages;
 SELECT count(*) FROM snowflake_registry.registries;
 \set VERBOSITY sqlstate
 SELECT snowflake_registry.create(NULL, 10);

@@ -57,10 +57,18 @@ start_with_clock($own);
 cmp_ok(longest_call(6), '<', 9, 'IDs continue after kill -9 with a clock that was ahead');
 $own->stop;
 
-# The registry's own server has a worker ID that is set (registry/sql/registry.sql has create() and alter()).
+# The registry's own server has a worker ID that is set.
 my $registry = new_server('registry', 'snowflake.worker_id = 3', "snowflake.scheme = 'twitter'", 'snowflake.datacenter_id = 2');
 sql($registry, 'CREATE EXTENSION snowflake_registry');
-sql($registry, q{SELECT snowflake_registry.create(4, 7, failovers => 0, new => true)});
+sql_fails($registry, q{SELECT snowflake_registry.create(1, 20, new => true)},
+	qr/ERROR:  22023: invalid settings for a registry\n.*DETAIL:  This server generates IDs with worker ID 3 \("snowflake\.worker_id"\)\./,
+	'a registry does not take the worker ID of its server');
+is(sql_error($registry, q{SELECT snowflake_registry.create(1, 20, 'leaf', new => true)}),
+	'', 'a registry takes the worker ID of its server for another scheme');
+unlike(sql_error($registry, q{SELECT snowflake_registry.create(4, 7, failovers => 0, new => true)}),
+	qr/ERROR/, 'a registry takes other worker IDs than that of its server');
+sql_fails($registry, q{SELECT snowflake_registry.alter(NULL, first_worker_id => 3, new => true)},
+	qr/ERROR:  22023: /, 'alter() does not add the worker ID of the server');
 
 # It is set afterwards.
 my $get = q{SELECT worker_id FROM snowflake_registry.get_grant('twitter', DATACENTER, 5,
